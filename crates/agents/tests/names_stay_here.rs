@@ -1,12 +1,12 @@
-//! No other product crate knows an agent by its name: what is particular to one is in this crate, and the others ask for it.
-//! Comments count too: they are the first place where such knowledge settles. Test code may name agents, as examples.
+//! No other product crate contains the name of an agent: what is particular to an agent is in this crate, and the
+//! others ask for it. Comments count too: such knowledge appears there first. Test code may name agents, as examples.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read a source file has failed")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Product crates that may name agents: this one; the built-in agent, which says whose formats it copies.
+/// Product crates that may name agents: this one, and the built-in agent, which says whose formats it copies.
 const MAY_NAME: [&str; 2] = ["agents", "demo"];
 
 #[test]
@@ -56,7 +56,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The lines of a file, with their numbers, up to its tests.
+/// The lines of a file before its tests, with their numbers.
 fn product_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines: Vec<&str> = text.lines().collect();
     let begins_tests = |place: usize| {
@@ -67,13 +67,13 @@ fn product_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.into_iter().take(end).enumerate().map(|(place, line)| (place + 1, line))
 }
 
-/// The names with which a word of this line begins. `OPENCODE_DB`, `claudes` and `GeminiLines` have one too.
+/// The names with which a word of this line begins. `OPENCODE_DB`, `claudes` and `GeminiLines` begin with one too.
 fn named_in<'a>(line: &'a str, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let words = words(line);
     names.iter().copied().filter(move |name| words.iter().any(|word| word.starts_with(name)))
 }
 
-/// In lower case; a capital after a small letter begins another word.
+/// The words in lower case; a capital after a small letter begins another word.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_small = false;

@@ -1,8 +1,8 @@
-//! Transcripts of claude, damaged in every way: what comes out is whole, and stays as it is.
+//! Transcripts of claude, damaged in every way: the repaired ones are complete, and a second repair changes nothing.
 //!
-//! The conversations are made here in the shape that claude 2.1.197 writes: blocks of one answer on lines of their own,
-//! results on the line of their call, notes of where to go on. How claude reads them back is written down again here,
-//! plainly and without regard for memory, so that the two can disagree.
+//! The conversations are made here in the shape that claude 2.1.197 writes: the blocks of one answer on separate lines,
+//! results below the line of their call, notes of where to continue. How claude reads them is implemented here a second
+//! time, simply and without regard for memory, so that the two implementations can disagree.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
@@ -17,7 +17,7 @@ fn format(agent: &str) -> Format {
     Format::of_agent(agent).unwrap()
 }
 
-/// Ids that no single wrong byte turns into one another.
+/// Ids that a single wrong byte does not turn into one another.
 fn uuid(number: usize) -> String {
     let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     format!("{:08x}-0000-4000-8000-{:012x}", spread >> 32, spread & 0xffff_ffff)
@@ -159,7 +159,7 @@ fn shown(bytes: &[u8]) -> Vec<Value> {
                     (named, chosen) = (Some(leaf), record["explicit"] == true);
                 }
             }
-            // Of a kind that claude does not know: it shows nothing of it, and goes on above it.
+            // A record of a kind that claude does not know: claude shows nothing of it, and continues above it.
             _ => {
                 if let Some(uuid) = text(&record, "uuid") {
                     messages.entry(uuid).or_insert_with(|| json!({ "parentUuid": record["parentUuid"] }));
@@ -307,7 +307,7 @@ fn a_call_that_an_earlier_resume_left_out_is_brought_back() {
     assert!(blocks(&shown(&repaired), "tool_use", "id").contains(&"a".to_owned()));
 }
 
-/// Two turns from one message, written at once.
+/// Two turns after one message, written at the same time.
 fn two_writers() -> Writer {
     let mut writer = conversation(&[1]);
     let fork = uuid(writer.count);
@@ -330,7 +330,7 @@ fn what_two_processes_wrote_at_once_is_joined_into_one_conversation() {
     assert!(texts.contains(&"reply one".to_owned()) && texts.contains(&"reply two".to_owned()), "{texts:?}");
 }
 
-/// Each process writes down what it has now and then, so the one that was told first may stand below the other.
+/// Each process writes its lines from time to time, so the prompt that came first may be below the other.
 #[test]
 fn it_does_not_matter_whose_prompt_reached_the_file_first() {
     let mut writer = two_writers();
@@ -341,7 +341,7 @@ fn it_does_not_matter_whose_prompt_reached_the_file_first() {
     assert_eq!(repair(&writer.bytes()).1, [Finding::Joined { messages: 4 }]);
 }
 
-/// The second process was told something, and had answered, before the first one got its answer from the model.
+/// The second process had received a message and answered it before the first one got its answer from the model.
 #[test]
 fn an_answer_that_comes_after_a_whole_turn_of_another_process_is_joined_in() {
     let mut writer = conversation(&[1]);
@@ -442,7 +442,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
     }
 }
 
-/// What every whole message says, whatever it is called and hangs on. No two of them say the same.
+/// The content of every complete message, whatever its id and its parent are. No two of them are equal.
 fn said(bytes: &[u8]) -> HashSet<String> {
     records(bytes)
         .into_iter()
@@ -451,7 +451,7 @@ fn said(bytes: &[u8]) -> HashSet<String> {
             let content = &record["message"]["content"];
             match &content[0]["content"] {
                 Value::String(text) => text.clone(),
-                // A result whose field has another name by now is kept as it stands.
+                // A result whose field has another name after the damage is compared as a whole.
                 _ if content[0]["type"] == "tool_result" => content[0].to_string(),
                 _ => content.to_string(),
             }

@@ -1,5 +1,5 @@
-//! docs/schema describes the JSON that programs read. It is made from the types, and a change of it has to be announced: run this
-//! test with UPDATE_SCHEMA=1, and read the difference as somebody whose script reads that field.
+//! docs/schema describes the JSON that programs read. It is made from the types, and every change has to be announced:
+//! run this test with UPDATE_SCHEMA=1, and read the difference as a user whose script reads that field.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read a file has failed")]
 
@@ -14,7 +14,7 @@ use ostler_engine::watch::Change;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use std::path::Path;
 
-/// As JSON that goes out, not as JSON that comes in.
+/// The schema of JSON that is written, not of JSON that is read.
 fn schema<T: JsonSchema>() -> String {
     let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<T>();
     format!("{}\n", serde_json::to_string_pretty(&schema).unwrap())

@@ -1,5 +1,6 @@
-//! docs/schema/up.json describes ostler.toml, for editors and programs that write one. It is made from the types; a change of it has to be
-//! announced: run this test with UPDATE_SCHEMA=1, and read the difference as somebody whose file has that key.
+//! docs/schema/up.json describes ostler.toml, for editors and programs that write one. It is made from the types, and a
+//! change of it has to be announced: run this test with UPDATE_SCHEMA=1, and read the difference as a person whose file
+//! has that key would.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read a file has failed")]
 

@@ -1,5 +1,5 @@
-//! A conversation is adopted by somebody who dies on the way: it is a session or none, never half of one, and the next one who tries
-//! again gets one session and not two.
+//! A process that adopts a conversation is killed half-way. Then there is a whole session or none, never half of one,
+//! and a second try results in one session and not two.
 
 use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::Harness;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const ID: &str = "3f8e0c1a-5a4e-4e53-9d0b-6a3f6c1f2b77";
 
-/// Whether somebody died at the point, and how often the list was looked at.
+/// Whether a process was killed at the point, and how often the list was looked at.
 pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
     let mut harness = Harness::new(&program.to_string_lossy());
     let pauses = harness.root().join("pauses");
@@ -34,7 +34,7 @@ fn listed(harness: &Harness) -> usize {
     harness.run(&["ls", "--json"]).exits(0).json().as_array().map_or(0, Vec::len)
 }
 
-/// A conversation of claude, and a program of that name: it is never started.
+/// A conversation of claude, and a program of that name, which is never started.
 fn keep_outside(harness: &mut Harness) {
     let work = harness.root().join("work");
     std::fs::create_dir(&work).expect("a folder");

@@ -1,5 +1,4 @@
-//! Whom the faults befall: agents that converse, each with its own way of starting, of being told something, and of
-//! keeping what it was told.
+//! The agents that the faults are tried on. Each has its own way of starting, of getting messages and of storing them.
 
 use crate::witness::Writers;
 use ostler_mock_llm::Server;
@@ -17,11 +16,11 @@ pub enum Agents {
     Demo,
     /// One process per message: a script in the place of codex.
     Turns,
-    /// The real one, with a scripted model.
+    /// The real agent, with a scripted model.
     Claude,
 }
 
-/// One process per message, in codex's own words.
+/// One process per message, in codex's own format.
 const TURNS: &str = r#"#!/bin/sh
 if [ "$1" = --version ]; then echo codex-cli 9.9.9; exit; fi
 prompt=$(cat)
@@ -39,7 +38,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0
 "#;
 
 impl Agents {
-    /// How `ostler run` calls it.
+    /// The name of the agent for `ostler run`.
     #[must_use]
     pub fn agent(self) -> &'static str {
         match self {
@@ -88,7 +87,7 @@ impl Agents {
         }
     }
 
-    /// The n-th thing that is said to it. Some are longer than a pipe, so that a death meets them half way.
+    /// The n-th message to it. Some are longer than a pipe, so that a kill can hit them half-way.
     #[must_use]
     pub fn message(self, n: u32) -> String {
         match self {
@@ -98,7 +97,7 @@ impl Agents {
         }
     }
 
-    /// What it answers to that, as it stands in its output.
+    /// Its answer to that message, as it is in its output.
     #[must_use]
     pub fn answer(self, message: &str) -> String {
         match message.split_once(' ') {
@@ -122,7 +121,7 @@ impl Agents {
         })
     }
 
-    /// What it was told, by its own transcript.
+    /// The messages that it got, by its own transcript.
     #[must_use]
     pub fn told(self, transcript: &Path) -> Vec<String> {
         let text = std::fs::read_to_string(transcript).unwrap_or_default();

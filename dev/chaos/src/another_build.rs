@@ -1,5 +1,5 @@
-//! A copy of the program that takes itself for another build: what one has understood of a session, the other does not trust.
-//! It stands for an older program where none was given.
+//! A copy of the program that identifies itself as another build, so that neither trusts the derived data of the other.
+//! It is used in place of an older program where none was given.
 
 use ostler_store::progress::BUILD;
 use ostler_testkit::Harness;

@@ -1,11 +1,11 @@
-//! A session is archived or restored by somebody who dies on the way: it is there once and whole, archived or not, and the process that
-//! tries again gets it where it belongs.
+//! A process that archives or restores a session is killed half-way. Then the session exists once and complete,
+//! archived or not, and a second try brings it to the right place.
 
 use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::Harness;
 use std::path::Path;
 
-/// Whether a death at this point is one on the way into the archive or out of it.
+/// Whether this point is passed while a session is moved into the archive or out of it.
 #[must_use]
 pub fn passes(point: Point) -> bool {
     matches!(
@@ -20,7 +20,7 @@ pub fn passes(point: Point) -> bool {
     )
 }
 
-/// Whether somebody died at the point, and how often the session was looked at.
+/// Whether a process was killed at the point, and how often the session was looked at.
 pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
     let mut harness = Harness::new(&program.to_string_lossy());
     let pauses = harness.root().join("pauses");
@@ -51,7 +51,7 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
     }
     assert!(!looks(), "restored");
     let injected = !token.exists();
-    // What the dead have left is removed, and nothing else.
+    // What the killed processes have left is removed, and nothing else.
     harness.run(&["archive", session.id()]).exits(0);
     let other = harness.detach(&["--", "true"]);
     harness.run(&["wait", other.id()]).exits(0);

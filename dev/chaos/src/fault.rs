@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What can befall a session.
+/// What can happen to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     KillAgent,
@@ -29,15 +29,15 @@ pub enum Fault {
     ClockJump,
 }
 
-/// Where the number of processes can be limited; the usual limit does not bind root.
+/// The cgroup in which the number of processes can be limited; the usual limit does not apply to root.
 pub const PIDS: &str = "/sys/fs/cgroup/pids";
 
-/// What a run has at hand.
+/// The programs that a run can use.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// The built `ostler`.
     pub program: PathBuf,
-    /// Another one, built earlier. Without it a copy stands for one.
+    /// An `ostler` that was built earlier. Without it, a copy is used instead.
     pub older: Option<PathBuf>,
     /// The program that can be started again inside a pid namespace, as `PROGRAM --reused-pids OSTLER`.
     pub own: Option<PathBuf>,
@@ -97,7 +97,7 @@ impl Fault {
         }
     }
 
-    /// Why it cannot be done here, if it cannot.
+    /// Why the fault cannot be injected here, if it cannot.
     #[must_use]
     pub fn left_out(self, means: &Means) -> Option<&'static str> {
         let root = rustix::process::geteuid().is_root();

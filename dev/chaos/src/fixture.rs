@@ -1,8 +1,8 @@
-//! One session under fire: what is done to it by people who go on as people do, and what must hold in the end.
+//! One session with faults: what simulated people do with it, and what must hold in the end.
 //!
-//! Every command may be killed in the middle; the user types it again. A message counts as accepted when `send` or
-//! `run` said so, and as attempted when nobody lived to say anything: the first kind must reach the agent once, the second
-//! at most once, and nothing else may.
+//! Every command may be killed in the middle; then the person types it again. A message counts as accepted when `send`
+//! or `run` said so, and as attempted when the command was killed before it said anything. An accepted message must
+//! reach the agent once, an attempted message at most once, and no other message may.
 
 use crate::agents::Agents;
 use crate::witness::{Truth, Witness};
@@ -11,7 +11,7 @@ use ostler_mock_llm::Server;
 use ostler_mock_llm::agents::Missing;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Life};
-use ostler_testkit::{Harness, Output, Session, Started, Who, patience};
+use ostler_testkit::{Harness, Output, ProcessKind, Session, Started, patience};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,20 +19,20 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// How often a command that was killed is typed again.
 const PATIENCE: u32 = 4;
 
-/// A session and its surroundings.
+/// A session and its environment.
 #[derive(Debug)]
 pub struct Fixture {
     pub agents: Agents,
     pub truth: Arc<Truth>,
-    /// Before the server: it ends the session, who may be talking to it.
+    /// Dropped before the server: dropping it ends the session, which may be using the server.
     pub harness: Harness,
     server: Option<Server>,
     id: OnceLock<String>,
     said: Mutex<Said>,
-    /// Refusing a message is right for the moment: there is no room for it.
+    /// Refusing a message is right for now: there is no room for it.
     pub may_refuse: AtomicBool,
-    /// The agent was killed. What it had answered and not written down yet is lost to its transcript, and was still
-    /// said once.
+    /// The agent was killed. An answer that it had given and not written down yet is missing in its transcript, but was
+    /// given once.
     pub agent_killed: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ struct Said {
 }
 
 impl Drop for Fixture {
-    /// What a broken promise can be explained by stays, below target/chaos.
+    /// Keeps the files that can explain a broken promise, below target/chaos.
     fn drop(&mut self) {
         let Some(id) = self.id.get().filter(|_| std::thread::panicking()) else { return };
         let evidence = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/chaos")).join(id);
@@ -57,7 +57,7 @@ impl Drop for Fixture {
     }
 }
 
-/// Copies the files of a home, without what programs put there.
+/// Copies the files of a home, without what programs installed there.
 fn keep_evidence(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -73,12 +73,12 @@ fn keep_evidence(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl Fixture {
-    /// A home for this agent. An error when it is not installed.
+    /// A home for this agent. An error when the agent is not installed.
     pub fn new(program: &Path, agents: Agents) -> Result<Fixture, Missing> {
         Fixture::with_sessions_below(program, agents, None)
     }
 
-    /// The same with the sessions below this folder.
+    /// A home for this agent, with the sessions below this folder.
     pub fn with_sessions_below(program: &Path, agents: Agents, folder: Option<&Path>) -> Result<Fixture, Missing> {
         let mut harness = Harness::new(&program.to_string_lossy());
         let server = agents.furnish(&mut harness)?;
@@ -109,38 +109,38 @@ impl Fixture {
         self.harness.root().join("pauses").join(format!("{}.{ending}", pause::token(role, point)))
     }
 
-    /// The `nth` process of this role that passes this point dies there.
+    /// The `nth` process of this role that passes this point is killed there.
     pub fn arm(&self, role: Role, point: Point, nth: usize) {
         std::fs::write(self.token(role, point, "kill"), vec![b'x'; nth]).expect("a token");
     }
 
-    /// The next process of this role that passes this point stands still there, until it is told to go on.
+    /// The next process of this role that passes this point is stopped there, until it is continued.
     pub fn hold(&self, role: Role, point: Point) {
         std::fs::write(self.token(role, point, "stop"), "x").expect("a token");
     }
 
-    /// Whether somebody has died there.
+    /// Whether a process was killed there.
     #[must_use]
     pub fn has_struck(&self, role: Role, point: Point) -> bool {
         !self.token(role, point, "kill").exists()
     }
 
-    /// Waits until the keeper has come to where it is held, and stands still.
-    pub fn keeper_stands_at(&self, point: Point) {
+    /// Waits until the keeper is stopped at this point.
+    pub fn keeper_stopped_at(&self, point: Point) {
         let token = self.token(Role::Keeper, point, "stop");
         let session = self.session();
-        session.until("the keeper stands still", || {
-            let stands = session.recorded(Who::Keeper)?.look().is_ok_and(|life| life == Life::Stopped);
+        session.until("the keeper is stopped", || {
+            let stands = session.recorded(ProcessKind::Keeper)?.look().is_ok_and(|life| life == Life::Stopped);
             (stands && !token.exists()).then_some(())
         });
     }
 
-    /// Waits until a process that the holder has started for the next run has come to where it is held.
-    pub fn next_agent_stands_at(&self, point: Point) -> Identity {
+    /// Waits until a process that the holder has started for the next run is stopped at this point.
+    pub fn next_agent_stopped_at(&self, point: Point) -> Identity {
         let token = self.token(Role::Holder, point, "stop");
         let session = self.session();
-        session.until("the next process stands still", || {
-            let agent = session.recorded(Who::Agent)?;
+        session.until("the next process is stopped", || {
+            let agent = session.recorded(ProcessKind::Agent)?;
             let stands = agent.look().is_ok_and(|life| life == Life::Stopped);
             (stands && !token.exists()).then_some(agent)
         })
@@ -173,7 +173,7 @@ impl Fixture {
                 return;
             }
             if output.code.is_none() {
-                // Of what its copy is about to start nobody sees anything yet.
+                // What the launcher's copy is about to start is not visible yet.
                 let sessions = self.harness.home().join("sessions");
                 patience::until("what a killed launcher left shows, or is gone", &[&sessions], || {
                     (!self.harness.ls().is_empty() || self.harness.alive().is_empty()).then_some(())
@@ -182,7 +182,7 @@ impl Fixture {
             let left = self.harness.ls();
             assert!(left.is_empty() || output.code.is_none(), "a launch failed and left {left:?}: {output:?}");
             for session in left {
-                // Nobody was told of it, and it may be in the middle of its turn.
+                // The launch did not report this session, and it may be in the middle of its turn.
                 let stopped = self.harness.run(&["stop", "--kill", &session.id]);
                 assert!(matches!(stopped.code, Some(0 | 8)), "{stopped:?}");
             }
@@ -196,7 +196,7 @@ impl Fixture {
         self.agents.message(said.count)
     }
 
-    /// A client on its way with a message. Whether it arrives is for [`Fixture::sent`] to say.
+    /// Starts a client that sends a message. [`Fixture::sent`] tells whether the message was accepted.
     #[must_use]
     pub fn start_sending(&self) -> (String, Started) {
         let text = self.next_message();
@@ -207,7 +207,7 @@ impl Fixture {
         (text, client)
     }
 
-    /// True when it was accepted.
+    /// True when the message was accepted.
     pub fn sent(&self, text: String, output: &Output) -> bool {
         match output.code {
             Some(0) => {
@@ -222,7 +222,7 @@ impl Fixture {
         }
     }
 
-    /// Sends a message, again and again until one is accepted.
+    /// Sends messages until one is accepted.
     pub fn send(&self) {
         for _ in 0..PATIENCE {
             let (text, client) = self.start_sending();
@@ -233,24 +233,25 @@ impl Fixture {
         assert!(self.may_refuse.load(Ordering::SeqCst), "no message was accepted");
     }
 
-    /// Says something more, and waits until everything has been answered, resuming the session if it has ended.
+    /// Sends one more message, and waits until everything has been answered. Resumes the session if it has ended.
     pub fn settle(&self) {
         self.send();
         for _ in 0..PATIENCE {
             let at_rest =
                 |view: &View| view.ended || (matches!(view.state, Phase::Idle) && view.queued == 0 && view.kept);
             let view = self.session().until_look("everything is answered, or the end", at_rest);
-            // What an agent died with before it took it in waits no longer; the next resume says it again.
+            // A message that the agent had not taken in when it was killed does not count as queued; the next resume
+            // sends it again.
             if !view.ended || (view.queued == 0 && self.is_saved()) {
                 return;
             }
-            // 125: the process that was to hold it was killed, and says so.
+            // 125: the process that was to hold it was killed, and `resume` reports that.
             self.typed_again(&["resume", "--keep", "-d", self.session().id()], &[0, 125]);
         }
         panic!("it ends again and again");
     }
 
-    /// Waits until the agent has put everything that was accepted into its transcript, which it does late.
+    /// Waits until the agent has written everything that was accepted into its transcript, which it does late.
     pub fn until_saved(&self) {
         self.session().until("all of it is in the transcript", || self.is_saved().then_some(()));
     }
@@ -261,7 +262,7 @@ impl Fixture {
         self.said().accepted.iter().all(|text| told.contains(text))
     }
 
-    /// Types a command until it has lived to its end.
+    /// Types a command until it was not killed.
     pub fn typed_again(&self, words: &[&str], right: &[i32]) -> Output {
         for _ in 0..PATIENCE {
             let output = self.harness.run(words);
@@ -273,7 +274,7 @@ impl Fixture {
         panic!("{words:?} was killed each time");
     }
 
-    /// Ends the session and holds everything against what was promised. `kinds`: what may have come of it.
+    /// Ends the session and checks everything that was promised. `kinds`: the outcomes that are allowed.
     pub fn judge(&self, witness: Witness, kinds: &[&str]) -> u64 {
         self.truth.may_end();
         self.typed_again(&["stop", self.session().id()], &[0]);
@@ -305,7 +306,7 @@ impl Fixture {
         outputs.into_iter().any(|output| output.contains(&answer))
     }
 
-    /// Accepted messages once, attempted ones at most once, and no others.
+    /// Accepted messages once, attempted messages at most once, and no others.
     fn compare(&self, told: &[String], whose: &str) {
         let said = self.said();
         let short = |text: &String| text.chars().take(24).collect::<String>();
@@ -321,6 +322,6 @@ impl Fixture {
         }
         let known = |text: &&String| said.accepted.contains(text) || said.attempted.contains(text);
         let strange: Vec<String> = told.iter().filter(|text| !known(text)).map(short).collect();
-        assert!(strange.is_empty(), "nobody said {strange:?}, and it is in {whose}");
+        assert!(strange.is_empty(), "{strange:?} was never sent, and it is in {whose}");
     }
 }

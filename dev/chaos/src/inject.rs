@@ -1,12 +1,12 @@
-//! Doing the faults, each for a moment, while somebody else goes on talking to the session. Whatever can be taken back is
-//! taken back before this returns.
+//! Injects the faults, each for a moment, while another thread sends to the session. Whatever can be undone is undone
+//! before this returns.
 
 use crate::another_build;
 use crate::fault::{Fault, Means, PIDS};
 use crate::fixture::Fixture;
 use crate::random::Random;
 use ostler_sys::process::{Identity, Pidfd, boot_id};
-use ostler_testkit::{Session, SmallDisk, Started, Who, patience};
+use ostler_testkit::{ProcessKind, Session, SmallDisk, Started, patience};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde_json::Value;
@@ -16,27 +16,28 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The longest that one waits before the fault, or for it to be over.
+/// The longest wait before the fault, or until it is over.
 const MOMENT_MS: usize = 150;
 
-/// Lets a random moment pass: the moment itself is what is waited for.
+/// Waits for a random time: the moment of the fault has to vary.
 fn moment(random: &mut Random, longest_ms: usize) {
     patience::readable(&[], Duration::from_millis(random.below(longest_ms) as u64));
 }
 
-/// Says beforehand what may be true once the fault is done.
+/// Declares beforehand what may be true once the fault is injected.
 pub fn widen(fixture: &Fixture, fault: Fault) {
     match fault {
         Fault::KillAgent => {
             fixture.truth.may_end();
             fixture.agent_killed.store(true, Ordering::SeqCst);
         }
-        // Without helpers nobody holds the agent's input open, and it ends as at any end of input.
+        // Without helpers no process holds the agent's input open, and it exits as at any end of input.
         Fault::KillBothHelpers | Fault::KillEveryone => {
             fixture.truth.may_be_lost();
             fixture.agent_killed.store(true, Ordering::SeqCst);
         }
-        // The helper that starts the next process of an agent with one per message may be hit while it is alone.
+        // For an agent with one process per message, the helper that starts the next process may be killed while it is
+        // the only one.
         Fault::KillHolder | Fault::KillKeeper | Fault::PausePoint | Fault::NoDescriptors | Fault::NoProcesses
             if !fixture.agents.is_one_process() =>
         {
@@ -74,23 +75,25 @@ pub fn widen(fixture: &Fixture, fault: Fault) {
 #[derive(Clone, Copy, Debug)]
 pub struct With<'a> {
     pub means: &'a Means,
-    /// Where the session lives, when it is to be filled.
+    /// Where the session's files are, when that disk is to be filled.
     pub disk: Option<&'a SmallDisk>,
 }
 
-/// Does it.
+/// Injects the fault.
 pub fn inject(fixture: &Fixture, fault: Fault, with: &With<'_>, random: &mut Random) {
     moment(random, MOMENT_MS);
     match fault {
-        Fault::KillAgent => fixture.session().kill_if_alive(Who::Agent),
-        Fault::KillKeeper => kill_again_and_again(fixture, Who::Keeper, random),
-        Fault::KillHolder => kill_again_and_again(fixture, Who::Holder, random),
-        Fault::KillBothHelpers => kill_at_once(fixture, &[Who::Keeper, Who::Holder]),
-        Fault::KillEveryone => kill_at_once(fixture, &[Who::Agent, Who::Keeper, Who::Holder]),
+        Fault::KillAgent => {
+            fixture.session().kill_if_alive(ProcessKind::Agent);
+        }
+        Fault::KillKeeper => kill_again_and_again(fixture, ProcessKind::Keeper, random),
+        Fault::KillHolder => kill_again_and_again(fixture, ProcessKind::Holder, random),
+        Fault::KillBothHelpers => kill_at_once(fixture, &[ProcessKind::Keeper, ProcessKind::Holder]),
+        Fault::KillEveryone => kill_at_once(fixture, &[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]),
         Fault::KillClient => kill_client(fixture, random),
-        Fault::StopAgent => hit(&fixture.session(), Who::Agent, false, random),
-        Fault::StopKeeper => hit(&fixture.session(), Who::Keeper, false, random),
-        Fault::StopHolder => hit(&fixture.session(), Who::Holder, false, random),
+        Fault::StopAgent => hit(&fixture.session(), ProcessKind::Agent, false, random),
+        Fault::StopKeeper => hit(&fixture.session(), ProcessKind::Keeper, false, random),
+        Fault::StopHolder => hit(&fixture.session(), ProcessKind::Holder, false, random),
         Fault::StopClient => stop_client(fixture, random),
         Fault::FullDisk => fill_disk(with.disk, random),
         Fault::NoDescriptors => starve_of_descriptors(fixture, random),
@@ -102,7 +105,7 @@ pub fn inject(fixture: &Fixture, fault: Fault, with: &With<'_>, random: &mut Ran
         Fault::OlderBinary => older_binary(fixture, with.means),
         Fault::OtherUser => other_user(fixture),
         Fault::ClockJump => jump_the_clock(fixture, random),
-        // Done by the one who prepared the fixture.
+        // Injected by the caller, which prepared the fixture.
         Fault::PausePoint | Fault::ReusedPids => {}
     }
 }
@@ -113,15 +116,15 @@ fn signal(process: &Identity, signal: Signal) {
     }
 }
 
-/// Kills it, and what stands in its place by then.
-fn kill_again_and_again(fixture: &Fixture, who: Who, random: &mut Random) {
+/// Kills the process, and then its replacements.
+fn kill_again_and_again(fixture: &Fixture, who: ProcessKind, random: &mut Random) {
     for _ in 0..=random.below(3) {
         hit(&fixture.session(), who, true, random);
     }
 }
 
-/// Kills one of a session's processes, or stops it for a moment, at a random moment.
-pub fn hit(session: &Session<'_>, who: Who, kills: bool, random: &mut Random) {
+/// Kills one of a session's processes, or stops it for a while, at a random moment.
+pub fn hit(session: &Session<'_>, who: ProcessKind, kills: bool, random: &mut Random) {
     moment(random, MOMENT_MS);
     if kills {
         session.kill_if_alive(who);
@@ -132,8 +135,8 @@ pub fn hit(session: &Session<'_>, who: Who, kills: bool, random: &mut Random) {
     }
 }
 
-/// Stops all of them before any is killed, so that none can replace another.
-pub fn kill_at_once(fixture: &Fixture, victims: &[Who]) {
+/// Stops all of them before any is killed, so that none can start a replacement.
+pub fn kill_at_once(fixture: &Fixture, victims: &[ProcessKind]) {
     let session = fixture.session();
     let victims: Vec<Identity> = victims.iter().filter_map(|&who| session.recorded(who)).collect();
     for deadly in [Signal::STOP, Signal::KILL] {
@@ -158,26 +161,26 @@ fn stop_client(fixture: &Fixture, random: &mut Random) {
     fixture.sent(text, &client.finish());
 }
 
-/// Takes all the room there is, for a moment.
+/// Fills the disk, for a moment.
 fn fill_disk(disk: Option<&SmallDisk>, random: &mut Random) {
     let ballast = disk.expect("a disk of its own").fill();
     moment(random, 4 * MOMENT_MS);
     std::fs::remove_file(ballast).expect("our own file");
 }
 
-/// The keeper may open nothing, and fails; or the holder may not, while its keeper dies.
+/// The keeper cannot open anything, and fails; or the holder cannot, while its keeper is killed.
 fn starve_of_descriptors(fixture: &Fixture, random: &mut Random) {
     let session = fixture.session();
-    let starved = if random.below(2) == 0 { Who::Holder } else { Who::Keeper };
+    let starved = if random.below(2) == 0 { ProcessKind::Holder } else { ProcessKind::Keeper };
     let Some(helper) = session.recorded(starved).filter(Identity::may_live) else { return };
     let pid = Pid::from_raw(helper.pid());
-    // It may leave by itself meanwhile.
+    // The helper may have exited by itself meanwhile.
     let Ok(before) = rustix::process::prlimit(pid, Resource::Nofile, Rlimit { current: Some(0), maximum: None }) else {
         return;
     };
     moment(random, MOMENT_MS);
-    if starved == Who::Holder {
-        session.kill_if_alive(Who::Keeper);
+    if starved == ProcessKind::Holder {
+        session.kill_if_alive(ProcessKind::Keeper);
     }
     moment(random, 2 * MOMENT_MS);
     if helper.may_live() {
@@ -185,25 +188,26 @@ fn starve_of_descriptors(fixture: &Fixture, random: &mut Random) {
     }
 }
 
-/// No helper may start anything for a moment in which its twin dies.
+/// No helper can start anything for a moment, in which the other helper is killed.
 fn starve_of_processes(fixture: &Fixture, random: &mut Random) {
     let session = fixture.session();
     let group = Path::new(PIDS).join(format!("ostler-chaos-{}", session.id()));
     std::fs::create_dir(&group).expect("a cgroup");
-    let helpers: Vec<Identity> = [Who::Holder, Who::Keeper].iter().filter_map(|&who| session.recorded(who)).collect();
+    let helpers: Vec<Identity> =
+        [ProcessKind::Holder, ProcessKind::Keeper].iter().filter_map(|&who| session.recorded(who)).collect();
     let enter = |group: &Path, process: &Identity| {
         if process.may_live() {
-            // It may have left by itself meanwhile.
+            // The helper may have exited by itself meanwhile.
             let _ = std::fs::write(group.join("cgroup.procs"), process.pid().to_string());
         }
     };
     helpers.iter().for_each(|helper| enter(&group, helper));
     std::fs::write(group.join("pids.max"), "0").expect("a limit");
     moment(random, MOMENT_MS);
-    session.kill_if_alive(if random.below(2) == 0 { Who::Keeper } else { Who::Holder });
+    session.kill_if_alive(if random.below(2) == 0 { ProcessKind::Keeper } else { ProcessKind::Holder });
     moment(random, 4 * MOMENT_MS);
     std::fs::write(group.join("pids.max"), "max").expect("a limit");
-    // Who was born there leaves it again, so that the group can go.
+    // Processes that were started in the group are moved out of it, so that it can be removed.
     patience::until("the cgroup is empty", &[], || {
         let inside = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
         for pid in inside.lines() {
@@ -215,12 +219,13 @@ fn starve_of_processes(fixture: &Fixture, random: &mut Random) {
 
 const TORN: &[&[u8]] = &[b"{\"at\":\"2026-11-15T", b"\xff\xfe\x00garbage\n", b"{}\n", b"\n\n{\"at\":1", b"[[[[[[["];
 
-/// A keeper is killed in the middle of a line. Its twin stands still meanwhile, so that nobody writes beside us.
+/// A keeper is killed in the middle of a line. The holder is stopped meanwhile, so that no other process writes at the
+/// same time.
 fn tear_journal(fixture: &Fixture, random: &mut Random) {
     let session = fixture.session();
-    let Some(holder) = session.recorded(Who::Holder) else { return };
+    let Some(holder) = session.recorded(ProcessKind::Holder) else { return };
     signal(&holder, Signal::STOP);
-    session.kill_if_alive(Who::Keeper);
+    session.kill_if_alive(ProcessKind::Keeper);
     append(&session.path().join("journal.jsonl"), random.pick(TORN));
     signal(&holder, Signal::CONT);
 }
@@ -236,7 +241,8 @@ fn append(file: &Path, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
 }
 
-/// Folders and files that are not sessions, or were some: ours is listed all the same, and they harm nobody.
+/// Folders and files that are not sessions, or not any more. Our session is listed all the same, and they cause no
+/// errors.
 fn garbage_beside(fixture: &Fixture) {
     let session = fixture.session();
     let sessions = session.path().parent().expect("a folder").to_owned();
@@ -256,7 +262,7 @@ fn garbage_beside(fixture: &Fixture) {
     }
 }
 
-/// Somebody restores a backup after a reboot: nothing in it is alive, and nobody who is gets hurt.
+/// A backup is restored after a reboot: nothing in it is alive, and no living process is signalled.
 fn copy_of_another_boot(fixture: &Fixture) {
     let session = fixture.session();
     let copy = fixture.harness.root().join("restored");
@@ -275,13 +281,13 @@ fn copy_of_another_boot(fixture: &Fixture) {
 
 fn copy_with_another_boot(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
-    // The folder of a run that is just being made may have its name by now.
+    // The folder of a run that is just being made may have been renamed by now.
     for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
         let (kind, target) = (entry.file_type().expect("a kind"), to.join(entry.file_name()));
         if kind.is_dir() {
             copy_with_another_boot(&entry.path(), &target);
         } else if kind.is_file()
-            // Temporary files come and go.
+            // Temporary files may be gone by now.
             && let Ok(bytes) = std::fs::read(entry.path())
         {
             let text = String::from_utf8_lossy(&bytes).replace(boot_id(), "00000000-0000-4000-8000-000000000000");
@@ -290,7 +296,7 @@ fn copy_with_another_boot(from: &Path, to: &Path) {
     }
 }
 
-/// A process that uses the earlier program on a session of the newer one, and the other way round, finds it as it is.
+/// The older program on a session of the newer one, and the other way round, shows the session correctly.
 fn older_binary(fixture: &Fixture, means: &Means) {
     let session = fixture.session();
     let older = means.older.clone().unwrap_or_else(|| another_build::of(&fixture.harness));
@@ -298,14 +304,14 @@ fn older_binary(fixture: &Fixture, means: &Means) {
     command.args(["show", "--json", session.id()]);
     let shown = Started::new(command, None).finish().exits(0).json();
     assert_eq!(shown["alive"], Value::Bool(true), "{shown}");
-    session.kill_if_alive(Who::Keeper);
+    session.kill_if_alive(ProcessKind::Keeper);
     fixture.harness.run(&["upgrade"]).exits(0);
 }
 
-/// Seconds that a clock is off: by hours back, days ahead, to the beginning of time and to the end of its year.
+/// By how many seconds a clock is off: hours back, days and a year ahead, and back to the beginning of its time.
 const JUMPS: &[i64] = &[-3600, -5 * 3600, 86_400, 9 * 86_400, 366 * 86_400, -1_700_000_000, 0];
 
-/// Somebody sets the clock again and again, and people go on looking and waiting meanwhile. It is right in the end.
+/// The clock is set again and again, while people look and wait. In the end it is right.
 fn jump_the_clock(fixture: &Fixture, random: &mut Random) {
     let session = fixture.session();
     for _ in 0..=random.below(4) {
@@ -313,14 +319,14 @@ fn jump_the_clock(fixture: &Fixture, random: &mut Random) {
         moment(random, MOMENT_MS);
         let listed = fixture.harness.run(&["ls", "-a", "--json"]).exits(0);
         assert!(listed.stdout.contains(session.id()), "not listed: {listed:?}");
-        // 0: everything was answered already, 124: the time has passed. Nothing waits for the clock to come back.
+        // 0: everything was answered already, 124: the timeout has passed. Nothing waits for the clock to come back.
         let waited = fixture.harness.run(&["wait", session.id(), "--until", "turn", "--timeout", "100ms"]);
         assert!(matches!(waited.code, Some(0 | 124)), "{waited:?}");
     }
     fixture.harness.shift_clock(0);
 }
 
-/// Another user cannot even look.
+/// Another user cannot even look at a session.
 fn other_user(fixture: &Fixture) {
     let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own");
     let root = fixture.harness.root();

@@ -1,16 +1,16 @@
-//! Faults on purpose: real processes are killed, stopped, starved and lied to, and after each fault everything that was
-//! promised is held against the kernel, the agent's own transcript and the model's record.
+//! Faults on purpose: real processes are killed, stopped, deprived of resources and given wrong data. After each fault
+//! everything that was promised is checked against the kernel, the agent's own transcript and the model's record.
 //!
-//! * [`fixture`]: one session, the people who use it, and what must hold in the end.
+//! * [`fixture`]: one session, the simulated people that use it, and what must hold in the end.
 //! * [`agents`]: the agents: the demo, one with a process per message, and the real claude where it is installed.
 //! * [`witness`]: looks on all the time: no wrong status, never two writers.
-//! * [`fault`], [`inject`], [`round`]: what can befall it, doing that, and one fault from the seed to the verdict.
+//! * [`fault`], [`inject`], [`round`]: the faults, how they are injected, and one fault from the seed to the verdict.
 //! * [`power`]: cuts the power at every moment of a session's life.
 //! * [`git`]: faults while ostler works with git.
 //! * [`points`]: kills at every pause point in turn, by every kind of process.
 //!
-//! Only processes that a run itself started are ever signalled, by identity. What is promised and does not hold is a
-//! panic, as in any test; the runner catches it and says which fault and which seed.
+//! Only processes that a run itself started are ever signalled, by identity. A broken promise is a panic, as in any
+//! test; the runner catches it and prints which fault and which seed it was.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "what is promised and does not hold fails the run")]
 

@@ -1,6 +1,6 @@
-//! `cargo xtask chaos`: random faults, one after the other, and a table of what came of them.
+//! `cargo xtask chaos`: random faults, one after the other, and a table of the results.
 //!
-//! Fault number i of seed S is fault number 0 of seed S + i: a failure says how to have it again alone.
+//! Fault number i of seed S is fault number 0 of seed S + i: a failure prints how to repeat it alone.
 
 use ostler_chaos::fault::{Fault, Means};
 use ostler_chaos::random::Random;
@@ -16,13 +16,13 @@ const USAGE: &str = "cargo xtask chaos git [--seed S] [--faults N]
 cargo xtask chaos [--program OSTLER] [--older OSTLER] [--seed S] [--faults N] [--minutes N]
     [--only FAULT]";
 
-/// What was asked for.
+/// What the command line asks for.
 struct Asked {
     means: Means,
     seed: u64,
     faults: u64,
     time: Option<Duration>,
-    /// The only fault that is done.
+    /// Only this fault is injected.
     only: Option<Fault>,
 }
 

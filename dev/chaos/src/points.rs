@@ -1,4 +1,4 @@
-//! Killing at every pause point in turn, by every kind of process that passes it: for each a short life of a session in
+//! Kills at every pause point in turn, by every kind of process that passes it: for each a short life of a session in
 //! which the point is certainly passed.
 
 use crate::adopting;
@@ -7,11 +7,11 @@ use crate::archiving;
 use crate::fixture::Fixture;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, command_line};
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// What happens in a session's life, so that somebody passes the point.
+/// What happens in a session, so that a process passes the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     /// A message, another one, a stop.
@@ -20,14 +20,14 @@ enum Life {
     Turns,
     /// A turn is interrupted.
     Interrupted,
-    /// What does not go when asked is signalled.
+    /// What does not end when asked is signalled.
     Killed,
     /// A tool leaves a process behind.
     Strays,
     KeeperLost,
     HolderLost,
     EveryoneLost,
-    /// It ends and is resumed.
+    /// The session ends and is resumed.
     Resumed,
 }
 
@@ -50,21 +50,22 @@ fn life_that_passes(role: Role, point: Point) -> Life {
     }
 }
 
-/// Every point with everyone who passes it.
+/// Every point with every role that passes it.
 #[must_use]
 pub fn all() -> Vec<(Role, Point)> {
     let with_roles = |point: &Point| point.passed_by().iter().map(|&role| (role, *point)).collect::<Vec<_>>();
     Point::ALL.iter().flat_map(with_roles).collect()
 }
 
-/// Lives through such a life with a death at this point. Panics when anything that was promised does not hold, or when
-/// nobody passed the point.
+/// Plays such a life with a kill at this point. Panics when anything that was promised does not hold, or when no
+/// process passed the point.
 pub fn kill_at(program: &Path, role: Role, point: Point) {
     let (injected, _) = live_through(program, role, point, 1);
-    assert!(injected, "nobody passed {}", pause::token(role, point));
+    assert!(injected, "no process passed {}", pause::token(role, point));
 }
 
-/// The same for the `nth` who passes, if there are so many; whether there were, and how often it was looked at.
+/// Kills the `nth` process that passes, if there are that many. Returns whether there were, and how often the session
+/// was looked at.
 pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
     if matches!(point, Point::EndedFilled | Point::EndedShown) {
         return adopting::live_through(program, role, point, nth);
@@ -81,12 +82,13 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
         Life::Strays => Some("leave"),
         _ => None,
     });
-    // The death of a process that starts the first one may end the session, as it is promised to.
+    // A kill of a process that starts the first one may end the session. That is promised.
     if life != Life::Turns {
         fixture.truth.may_end();
     }
     if point == Point::KeeperDied {
-        // The keeper was killed before, and its holder now, before there was another: nobody holds the agent's input.
+        // The keeper was killed before, and its holder now, before there was a replacement: no process holds the
+        // agent's input open.
         fixture.truth.may_be_lost();
         fixture.agent_killed.store(true, Ordering::SeqCst);
     }
@@ -99,14 +101,14 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
             session.until("the tool runs", || fixture.harness.alive().iter().any(tool).then_some(()));
             fixture.typed_again(&["interrupt", session.id()], &[0]);
         }
-        Life::KeeperLost => drop(session.kill(Who::Keeper)),
-        Life::HolderLost => drop(session.kill(Who::Holder)),
+        Life::KeeperLost => drop(session.kill(ProcessKind::Keeper)),
+        Life::HolderLost => drop(session.kill(ProcessKind::Holder)),
         Life::EveryoneLost => {
             session.until_look("a first answer", |view| view.turns == 1);
             fixture.truth.may_be_lost();
             fixture.agent_killed.store(true, Ordering::SeqCst);
             session.orphan();
-            session.kill_if_alive(Who::Agent);
+            session.kill_if_alive(ProcessKind::Agent);
         }
     }
     fixture.settle();

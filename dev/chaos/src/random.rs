@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same for the same seed, so that a failure can be had again.
+//! Numbers that look random and are the same for the same seed, so that a failure can be repeated.
 
 /// SplitMix64: any seed is a good one, also 0, 1 and 2.
 #[derive(Clone, Debug)]

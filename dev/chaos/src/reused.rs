@@ -1,23 +1,23 @@
-//! Reused pids: in a pid namespace with a small `pid_max` a number comes round again within a second, so that a record
-//! names somebody who has nothing to do with it.
+//! Reused pids: in a pid namespace with a small `pid_max` a number is used again within a second, so that a record
+//! names a process that has nothing to do with it.
 
 use crate::agents::Agents;
 use crate::fault::Means;
 use crate::fixture::Fixture;
 use crate::inject::kill_at_once;
 use crate::round::Verdict;
-use ostler_testkit::{Started, Who};
+use ostler_testkit::{ProcessKind, Started};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-/// The word that makes our own program play inside.
+/// The word with which our own program plays inside the namespace.
 pub const WORD: &str = "--reused-pids";
 
-/// Small, and above what the kernel keeps for itself.
+/// Small, and above what the kernel reserves.
 const PID_MAX: &str = "420";
 
-/// Starts ourselves in such a namespace.
+/// Starts our own program in such a namespace.
 pub fn play_inside(means: &Means) -> Verdict {
     let own = means.own.as_ref().expect("left out otherwise");
     let script = format!("echo {PID_MAX} > /proc/sys/kernel/pid_max && \"$@\"; exit $?");
@@ -29,10 +29,10 @@ pub fn play_inside(means: &Means) -> Verdict {
     Verdict { injected: true, looks: 0, what: "in a pid namespace".to_owned() }
 }
 
-/// The first numbers are not given out twice.
+/// The first numbers are not used twice.
 const RESERVED: i32 = 300;
 
-/// Everyone of a session dies, and somebody else gets the agent's number.
+/// All processes of a session are killed, and a foreign process gets the agent's number.
 pub fn play(program: &Path) {
     let fixture = Fixture::new(program, Agents::Demo).expect("built in");
     while Started::new(fixture.harness.command("true"), None).process().pid() <= RESERVED {}
@@ -42,8 +42,8 @@ pub fn play(program: &Path) {
     fixture.truth.may_be_lost();
     fixture.agent_killed.store(true, Ordering::SeqCst);
     let witness = fixture.look_on();
-    let agent = session.living(Who::Agent);
-    kill_at_once(&fixture, &[Who::Agent, Who::Keeper, Who::Holder]);
+    let agent = session.living(ProcessKind::Agent);
+    kill_at_once(&fixture, &[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]);
     let foreign = std::iter::repeat_with(|| {
         let mut command = fixture.harness.command("sleep");
         command.arg("600").current_dir("/");

@@ -6,21 +6,21 @@ use crate::fixture::Fixture;
 use crate::random::Random;
 use crate::{inject, points, reused};
 use ostler_testkit::misbehave::pattern;
-use ostler_testkit::{Harness, Poller, SmallDisk, Who};
+use ostler_testkit::{Harness, Poller, ProcessKind, SmallDisk};
 use std::sync::atomic::Ordering;
 
-/// What a fault came to.
+/// The result of a fault.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// Whether it injected at all: a pause point may not be passed in the life that it was meant for.
+    /// Whether it was injected at all: a pause point may not be passed in the life that was chosen for it.
     pub injected: bool,
     /// How often the session was looked at meanwhile.
     pub looks: u64,
-    /// In words that say it again.
+    /// What was done, in words with which it can be repeated.
     pub what: String,
 }
 
-/// Does the fault that this seed means. Panics when a promise does not hold.
+/// Injects the fault that this seed means. Panics when a promise does not hold.
 pub fn play(means: &Means, fault: Fault, seed: u64) -> Verdict {
     let mut random = Random::new(seed);
     match fault {
@@ -33,7 +33,7 @@ pub fn play(means: &Means, fault: Fault, seed: u64) -> Verdict {
     }
 }
 
-/// Real claude takes seconds; it comes now and then.
+/// Real claude takes seconds, so it is chosen rarely.
 fn agents(fault: Fault, random: &mut Random) -> Agents {
     match (fault, random.below(8)) {
         (Fault::StopAgent | Fault::KillAgent, 0..=5) | (Fault::OlderBinary, _) => Agents::Demo,
@@ -44,7 +44,7 @@ fn agents(fault: Fault, random: &mut Random) -> Agents {
     }
 }
 
-/// An agent is told several things while it happens, and one more afterwards.
+/// An agent gets several messages while the fault happens, and one more afterwards.
 fn conversation(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     let disk = (fault == Fault::FullDisk).then(|| SmallDisk::mount("6m"));
     let sessions = disk.as_ref().map(SmallDisk::path);
@@ -73,7 +73,7 @@ fn conversation(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     Verdict { injected: true, looks, what: format!("{:?}", fixture.agents) }
 }
 
-/// Any point, passed for the first, second or third time.
+/// Any point, when it is passed for the first, second or third time.
 fn pause_point(means: &Means, random: &mut Random) -> Verdict {
     let (role, point) = random.pick(&points::all());
     let nth = 1 + random.below(3);
@@ -81,7 +81,7 @@ fn pause_point(means: &Means, random: &mut Random) -> Verdict {
     Verdict { injected, looks, what: format!("{} {nth}", ostler_sys::pause::token(role, point)) }
 }
 
-/// A program whose output must not lack a byte, and whose exit code is its outcome.
+/// A program whose output must be complete, and whose exit code is its outcome.
 fn command(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     let harness = Harness::new(&means.program.to_string_lossy());
     let flag = harness.root().join("flag");
@@ -94,7 +94,8 @@ fn command(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
         let lost = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == ostler_core::outcome::Kind::Lost);
         !lost && view.ended == view.outcome.is_some()
     });
-    let who = if matches!(fault, Fault::KillKeeper | Fault::StopKeeper) { Who::Keeper } else { Who::Holder };
+    let who =
+        if matches!(fault, Fault::KillKeeper | Fault::StopKeeper) { ProcessKind::Keeper } else { ProcessKind::Holder };
     let kills = matches!(fault, Fault::KillKeeper | Fault::KillHolder);
     for _ in 0..=random.below(3) {
         inject::hit(&session, who, kills, random);

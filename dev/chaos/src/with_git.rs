@@ -1,4 +1,4 @@
-//! `cargo xtask chaos git`: random faults while ostler works with git, and a table of what came of them.
+//! `cargo xtask chaos git`: random faults while ostler works with git, and a table of the results.
 
 use ostler_chaos::attempt;
 use ostler_chaos::git::fault::Fault;

@@ -1,4 +1,4 @@
-//! Looks on while the worst is done: no status may be wrong at any moment, and no conversation may have two writers.
+//! Looks on while faults happen: no status may be wrong at any moment, and no conversation may have two writers.
 
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Phase, View};
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between two looks at all processes of the machine: that is much dearer than a look at a session.
+/// The pause between two looks at all processes of the machine, which are much slower than a look at a session.
 const PACE: Duration = Duration::from_millis(5);
 
-/// What the truth allows at the moment. Widened before the fault that makes it true, and not narrowed again.
+/// What is allowed at the moment. Extended before the fault that needs it, and not reduced again.
 #[derive(Debug, Default)]
 pub struct Truth {
-    /// Somebody wants it to end, or has killed the agent.
+    /// The session was asked to end, or the agent was killed.
     may_end: AtomicBool,
-    /// Nobody was left to see how it ended.
+    /// No process was left to see how it ended.
     may_be_lost: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ pub struct Witness {
     writers: JoinHandle<Vec<String>>,
 }
 
-/// Ends the looking, also when the test that wanted to know has failed before asking.
+/// Ends the looking, also when the test has failed before it asked for the result.
 #[derive(Debug)]
 struct Stop(Arc<AtomicBool>);
 
@@ -82,7 +82,7 @@ impl Witness {
         Witness { poller, stop: Stop(stop), writers }
     }
 
-    /// Fails unless all that was seen was right. Returns how often the session was looked at.
+    /// Fails unless everything that was seen was right. Returns how often the session was looked at.
     #[track_caller]
     pub fn saw_nothing_wrong(self) -> u64 {
         drop(self.stop);
@@ -97,13 +97,13 @@ fn look_for_two(root: &Path, Writers(is_writer): Writers, stopped: &AtomicBool) 
         let processes = ostler_testkit::alive_below(&[root]);
         let words = |process: &Identity| command_line(process.pid());
         let writers: Vec<Identity> = processes.into_iter().filter(|process| is_writer(&words(process))).collect();
-        // What a writer has just forked has its words until it runs a program of its own.
+        // A process that a writer has just forked has the same command line until its exec.
         let is_child = |process: &Identity| {
             let parent = Stat::read(process.pid()).ok().flatten().map(|stat| stat.parent);
             writers.iter().any(|other| Some(other.pid()) == parent)
         };
         let seen: Vec<&Identity> = writers.iter().filter(|process| !is_child(process)).collect();
-        // Of two that were found one after the other, the first may have ended before the second began.
+        // When two were found one after the other, the first may have ended before the second began.
         let both: Vec<&&Identity> = seen.iter().filter(|process| process.may_live()).collect();
         if both.len() > 1 {
             return both.iter().map(|process| format!("{} {:?}", process.pid(), words(process))).collect();

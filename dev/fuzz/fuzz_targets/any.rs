@@ -1,4 +1,5 @@
-//! One program for every target, so that it is built once; `OSTLER_FUZZ` names the one. `cargo xtask fuzz` starts it.
+//! One program for every target, so that it is built once; `OSTLER_FUZZ` names the target. `cargo xtask fuzz` starts
+//! it.
 
 #![no_main]
 

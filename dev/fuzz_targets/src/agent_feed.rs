@@ -1,4 +1,4 @@
-//! What agents tell beside or instead of an output: through hooks, over a protocol, in notes of their own.
+//! What agents report besides or instead of an output: through hooks, over a protocol, in records of their own.
 
 use crate::first;
 use crate::output::{can_be_answered, facts_are_the_same_however_they_arrive};
@@ -18,8 +18,8 @@ pub fn hooks(bytes: &[u8]) {
     facts_are_the_same_however_they_arrive(|| agent("opencode").hooks().unwrap(), bytes);
 }
 
-/// Claude's record of its own process, between the hooks of a turn: a turn that it ends has ended, and what is to be looked
-/// at again is so after a while and not at once.
+/// Claude's record of its own process, between the hooks of a turn: the record ends a turn at most once. When the
+/// record has to be looked at again, that is after a while and not at once.
 pub fn own_record(bytes: &[u8]) {
     let (at, record) = first(bytes);
     let mut decoder = hooks_of_claude();
@@ -41,14 +41,14 @@ pub fn acp(bytes: &[u8]) {
     can_be_answered(agent("acp"), bytes);
 }
 
-/// Only the process itself tells which conversation it is at.
+/// Only the process itself tells which conversation it has.
 pub fn conversation(bytes: &[u8]) {
     let agent = agent("opencode");
-    let told: Vec<String> = (0..3).filter_map(|pid| agent.told_conversation(bytes, pid)).collect();
+    let told: Vec<String> = (0..3).filter_map(|pid| agent.reported_conversation(bytes, pid)).collect();
     assert!(told.len() <= 1 && told.iter().all(|id| id.len() <= bytes.len()));
 }
 
-/// What is counted depends on no torn line and on no line of another turn; money is said of one conversation only.
+/// The count depends on no torn line and on no line of another turn; a cost is reported for one conversation only.
 pub fn counted(bytes: &[u8]) {
     let agent = agent("claude");
     let marks = ["prompt:a".to_owned()];

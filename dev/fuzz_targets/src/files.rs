@@ -1,4 +1,5 @@
-//! A session's folder with one file in it that is not ours any more: looking at it is an answer or an error, never worse.
+//! A session's folder in which one file has foreign contents: looking at it results in an answer or an error, never in
+//! anything worse.
 
 use crate::first;
 use ostler_store::feed::Feed;
@@ -15,7 +16,7 @@ const SESSION: &str =
     r#"{"schema":1,"id":"abcd2345","agent":"claude","cwd":"/","mode":"headless","created":"2026-01-01T00:00:00Z"}"#;
 const PLAN: &str = r#"{"mode":"headless","keep":true,"speaks":"turns","ending":"end_of_input","linger_ms":1}"#;
 
-/// The files of a session, and what stands in each before one of them is replaced.
+/// The files of a session, with their contents before one of them is replaced.
 fn files() -> [(&'static str, Option<String>); 14] {
     let run = format!(r#"{{"run":1,"argv":["x"],"plan":{PLAN},"agent":null}}"#);
     let started = format!(r#"{{"at":"2026-01-01T00:00:00Z","ms":1,"run":1,"what":"started","plan":{PLAN}}}"#);
@@ -58,14 +59,14 @@ pub fn folder(bytes: &[u8]) {
         serde_json::to_vec(&view).unwrap();
     }
     let read = Reader::new(&folder, 1).read_on(|_| Ok::<(), StoreError>(()));
-    // What cannot be read is named; what is only noise in a stream is passed over.
+    // A file that cannot be parsed is named in the error; garbage in a stream is skipped.
     assert!(read.is_ok() || matches!(files()[which].0, "session.json" | "runs/1/run.json"), "{read:?}");
     let run = folder.run(1).unwrap();
     let _ = terminal::now(run.dir()).unwrap();
     let _ = terminal::now_with_scrollback(run.dir()).unwrap().0.lines();
 }
 
-/// Every request is found again at its own place.
+/// Every request is found again at its own position.
 pub fn inbox(bytes: &[u8]) {
     let home = folder_with(3, bytes);
     let dir = Dir::open(home.path()).unwrap();
@@ -77,7 +78,7 @@ pub fn inbox(bytes: &[u8]) {
     }
 }
 
-/// Nobody is said to have put in more than there is, and what is put in next is counted.
+/// The size is that of the input file, whatever the notes say, and bytes that are fed next are counted.
 pub fn feed(bytes: &[u8]) {
     let (size, bytes) = first(bytes);
     let home = folder_with(10, bytes);

@@ -1,8 +1,8 @@
-//! Every parser of bytes that somebody else wrote, as one function each. Whatever the bytes, the function returns; and what
-//! must hold for all of them is asserted in it.
+//! Every parser of foreign bytes, as one function each. For any bytes the function returns, and it asserts what must
+//! hold for all of them.
 //!
-//! `cargo xtask fuzz` looks for bytes that break one; `tests/seeds.rs` replays what is kept below `dev/fuzz/seeds`, so that
-//! what was once found stays repaired without anybody fuzzing.
+//! `cargo xtask fuzz` looks for bytes that break one; `tests/seeds.rs` replays what is kept below `dev/fuzz/seeds`, so
+//! that a bug that was found once stays repaired without fuzzing.
 
 #![expect(clippy::unwrap_used, reason = "a broken promise is what is looked for")]
 
@@ -12,14 +12,14 @@ mod output;
 mod records;
 mod screen;
 
-/// What is to be broken.
+/// A parser to be fuzzed.
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
 }
 
-/// All of them, by the name of their folder of seeds.
+/// All targets, by the name of their folder of seeds.
 #[must_use]
 pub fn targets() -> Vec<Target> {
     let target = |name, run| Target { name, run };

@@ -1,4 +1,4 @@
-//! What agents print, and what they write down.
+//! What agents print, and what they write to disk.
 
 use crate::first;
 use ostler_agents::Agent;
@@ -16,7 +16,7 @@ fn decode(agent: &str, bytes: &[u8]) {
     can_be_answered(agent, bytes);
 }
 
-/// Whatever it asks, every answer is one line, and so is that there is none.
+/// For every question, every answer is one line, and so is the message that there will be no answer.
 pub fn can_be_answered(agent: &dyn Agent, bytes: &[u8]) {
     let (found, ..) = facts(agent.decoder(), &[first(bytes).1]);
     for ask in found.iter().filter_map(|(_, fact)| if let Fact::Asked(ask) = fact { Some(ask) } else { None }) {
@@ -33,14 +33,14 @@ pub fn can_be_answered(agent: &dyn Agent, bytes: &[u8]) {
     }
 }
 
-/// And they are no longer than the bytes.
+/// Facts do not depend on where the bytes are cut, and are not longer than the bytes.
 pub fn facts_are_the_same_however_they_arrive(decoder: impl Fn() -> Box<dyn Decoder>, bytes: &[u8]) {
     let (cut, bytes) = first(bytes);
     let whole = facts(decoder(), &[bytes]);
     let pieces: Vec<&[u8]> = bytes.chunks(cut + 1).collect();
     assert_eq!(format!("{whole:?}"), format!("{:?}", facts(decoder(), &pieces)));
     let length: usize = whole.0.iter().map(|(_, fact)| said(fact)).sum();
-    // A text may be a fact twice (as it is said, and as the answer), and half a byte of garbage may become three.
+    // A text may be in two facts (as it is said, and as the answer), and half a byte of garbage may become three.
     assert!(length <= 8 * bytes.len() + 64, "{length} bytes of facts out of {}", bytes.len());
 }
 
@@ -56,7 +56,7 @@ fn facts(decoder: Box<dyn Decoder>, pieces: &[&[u8]]) -> Facts {
     (found, decoder.messages_so_far(), decoder.turn_end_at_exit(Exit::UNKNOWN, None))
 }
 
-/// How much text is in it.
+/// How much text is in a fact.
 fn said(fact: &Fact) -> usize {
     match fact {
         Fact::Saying { text } | Fact::Said { text } | Fact::Thought { text } | Fact::ToolReturned { text, .. } => {
@@ -101,7 +101,7 @@ pub fn opencode(bytes: &[u8]) {
     decode("opencode", bytes);
 }
 
-/// A torn last line proves nothing, and what is proven stays so when more is written.
+/// A torn last line proves nothing, and what is proven stays proven when more is written.
 fn prove(agent: &str, bytes: &[u8]) {
     let agent = ostler_agents::find(agent).unwrap();
     for mark in ["all done", "a", "", "prompt:a", "reply:a:done"].map(|mark| vec![mark.to_owned()]) {

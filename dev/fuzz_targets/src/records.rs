@@ -1,5 +1,5 @@
-//! What stands in our own files and goes over our own socket: a crash, a full disk, another version or another hand may
-//! have written it.
+//! The contents of our own files and of our own socket. A crash, a full disk, another version or another program may
+//! have written them.
 
 use crate::first;
 use ostler_core::event::{Entry, Event};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// What can be read is written so that it reads the same.
+/// What can be parsed is written so that it is parsed to the same value.
 fn comes_back<T: DeserializeOwned + Serialize + Debug>(bytes: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<T>(bytes) {
         let text = serde_json::to_vec(&record).unwrap();
@@ -35,7 +35,7 @@ pub fn records(bytes: &[u8]) {
     kinds[which % kinds.len()](bytes);
 }
 
-/// Any journal can be folded, and at every point of it the life cycle knows what it wants and how it would end.
+/// Any journal can be folded, and at every point of it the life cycle knows the next effects and the outcome.
 pub fn journal(bytes: &[u8]) {
     let found = ostler_store::journal::parse(bytes, 0);
     assert!(found.end <= bytes.len() as u64);
@@ -62,7 +62,7 @@ pub fn journal(bytes: &[u8]) {
             state = step(state, entry).0;
             now = entry.ms.max(now);
             assert!(ended.is_none() || starts || state.outcome == ended, "an outcome is final");
-            let _ = (state.wanted(now), state.phase(), judge(&state, now));
+            let _ = (state.effects(now), state.phase(), judge(&state, now));
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::first;
 use ostler_screen::{PlainText, Screen, Size, printable, printable_lines};
 
-/// Cut, stored, restored and resized anywhere, the screen is the same as without.
+/// A screen that is cut, stored, restored and resized anywhere is the same as one that is not.
 pub fn terminal(bytes: &[u8]) {
     let (cut, bytes) = first(bytes);
     let (shape, bytes) = first(bytes);
@@ -23,13 +23,13 @@ pub fn terminal(bytes: &[u8]) {
     assert!(whole == parts);
     let (row, column) = whole.cursor();
     assert!(row < whole.size().rows && column <= whole.size().columns);
-    // A redraw is a drawing like any other.
+    // A redraw results in the same screen.
     let mut copy = Screen::new(whole.size());
     copy.feed(&whole.redraw());
     assert_eq!(copy.text(), whole.text());
 }
 
-/// A snapshot from another hand is refused or usable.
+/// A snapshot that another program has written is refused or usable.
 pub fn snapshot(bytes: &[u8]) {
     if let Ok(mut screen) = Screen::restore(bytes) {
         let _ = (screen.text(), screen.redraw(), screen.cursor());
@@ -41,7 +41,7 @@ pub fn snapshot(bytes: &[u8]) {
     }
 }
 
-/// Text that is shown has no control character in it but the end of a line.
+/// Text that is shown has no control characters but line ends.
 pub fn text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     assert!(!printable(&text).chars().any(char::is_control));

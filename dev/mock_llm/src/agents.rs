@@ -1,5 +1,5 @@
-//! The real agents that `cargo xtask agents` installed, and what each needs to talk to a [`Server`](crate::Server)
-//! instead of its maker: nothing of the person's who runs the tests, and nothing from the network.
+//! The real agents that `cargo xtask agents` installed, and what each needs to use a [`Server`](crate::Server) instead
+//! of its maker's: no files of the person who runs the tests, and no network.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The server takes any; the agents insist on one.
+/// The server accepts any key; the agents need one.
 const KEY: &str = "scripted";
 
 /// An agent that tests can start.
@@ -57,7 +57,7 @@ impl Agent {
         if words.is_empty() { Err(Missing::One { name: self.name() }) } else { Ok(words) }
     }
 
-    /// The version that it told when it was installed.
+    /// The version that it reported when it was installed.
     ///
     /// # Errors
     /// When it is not installed.
@@ -84,7 +84,7 @@ impl Agent {
         format!("tool {name} {arguments}")
     }
 
-    /// Its arguments when its tools may run unasked.
+    /// Its arguments when its tools may run without asking.
     pub fn allowing(self) -> &'static [&'static str] {
         match self {
             Agent::Claude | Agent::ClaudeAcp => &["--allowedTools", "Bash"],
@@ -97,14 +97,14 @@ impl Agent {
     /// Writes what the agent needs into an empty home folder and returns its whole environment. `url` is
     /// [`Server::url`](crate::Server::url).
     ///
-    /// Everything else is as the agent has it by default. Switched off is only what needs the network: updates, lists of
-    /// models, statistics, downloads.
+    /// Everything else is the agent's default. Only what needs the network is switched off: updates, lists of models,
+    /// statistics, downloads.
     ///
     /// # Errors
     /// When the home folder cannot be written.
     pub fn furnish(self, home: &Path, url: &str) -> io::Result<Vec<(&'static str, String)>> {
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
-        // Agents leave reports and their tools' output there; it goes with the home.
+        // Agents put reports and their tools' output there. It is deleted with the home.
         let temporary = home.join("tmp");
         fs::create_dir_all(&temporary)?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -119,7 +119,7 @@ impl Agent {
             }
             Agent::Codex | Agent::CodexAcp => {
                 set("SCRIPTED_KEY", KEY);
-                // Its server would look for updates whatever the settings say. Nobody listens there.
+                // Its server would look for updates whatever the settings say. No process listens on that port.
                 set("HTTPS_PROXY", "http://127.0.0.1:9");
                 write(&home.join(".codex/config.toml"), &codex_config(url))?;
             }
@@ -147,8 +147,9 @@ impl Agent {
         Ok(environment)
     }
 
-    /// Opencode installs a package for plugins into its folder of settings, from the network, unless it finds that done (measured:
-    /// 95 MB in an empty home, 12 s of processor time instead of 5 for a first turn). Ours imports nothing of it.
+    /// Opencode installs a package for plugins into its folder of settings, from the network, unless it finds the
+    /// package there (measured: 95 MB in an empty home, 12 s of processor time instead of 5 for a first turn). Our
+    /// plugin imports nothing of it.
     fn skip_install(self, folder: &Path) -> io::Result<()> {
         let dependencies = json!({ "@opencode-ai/plugin": self.version().map_err(io::Error::other)? });
         let lock = json!({ "lockfileVersion": 3, "packages": { "": { "dependencies": dependencies } } });
@@ -157,7 +158,7 @@ impl Agent {
         fs::create_dir_all(folder.join("node_modules"))
     }
 
-    /// Declares a folder trustworthy in a furnished home, so that a terminal opens on the prompt and not on dialogs.
+    /// Marks a folder as trusted in a prepared home, so that a terminal opens on the prompt and not on dialogs.
     ///
     /// # Errors
     /// When the home folder cannot be written.
@@ -166,17 +167,17 @@ impl Agent {
         match self {
             Agent::Claude => write(&home.join(".claude.json"), &claude_trust(&folder).to_string()),
             Agent::Codex => {
-                // A string of JSON is one of TOML too.
+                // A JSON string is a valid TOML string.
                 let trusted = format!("[projects.{}]\ntrust_level = \"trusted\"\n", json!(folder));
                 let mut config = fs::OpenOptions::new().append(true).open(home.join(".codex/config.toml"))?;
                 config.write_all(trusted.as_bytes())
             }
-            // Gemini is told by its environment; the others ask nobody.
+            // For gemini the environment does it; the others do not ask.
             Agent::Gemini | Agent::Opencode | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => Ok(()),
         }
     }
 
-    /// The agent, ready for its arguments, in a clean environment with this home.
+    /// The agent without arguments, in a clean environment with this home.
     ///
     /// # Errors
     /// When it is not installed, or the home folder cannot be written.
@@ -186,7 +187,7 @@ impl Agent {
         let mut command = Command::new(first);
         command.args(rest).env_clear().envs(self.furnish(home, url)?);
         if self == Agent::Gemini {
-            // Else what is started here is a launcher, and the agent its child.
+            // Without this, the process that is started here is a launcher, and the agent is its child.
             command.env("GEMINI_CLI_NO_RELAUNCH", "true");
         }
         if self == Agent::Qwen {
@@ -196,13 +197,13 @@ impl Agent {
     }
 }
 
-/// Where `cargo xtask agents` puts them: below the workspace, wherever else cargo may build.
+/// Where `cargo xtask agents` puts them: below the workspace, also when cargo builds elsewhere.
 pub fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.join("../../target/agents")
 }
 
-/// Whether it shares a server in a terminal is left as people have it. Off is what needs the network.
+/// Only what needs the network is switched off. Whether it shares a server in a terminal is left at its default.
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"scripted\"\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
@@ -229,7 +230,7 @@ fn gemini_settings() -> Value {
     })
 }
 
-/// Off is what needs the network, and what asks the model for something on the side.
+/// Only what needs the network, and background requests to the model, are switched off.
 fn qwen_settings() -> Value {
     json!({
         "security": {"auth": {"selectedType": "openai"}},

@@ -1,28 +1,28 @@
-//! What a request says, whatever its protocol: who said what in which order. From that alone follows what the user said
-//! last and how many answers came since, which is all the server needs to know what is due.
+//! The contents of a request, for all protocols: messages and answers in their order. The server needs only the last
+//! message of the user and the number of answers since, to know which step comes next.
 
-/// One conversation, and what its user said in it, as the model saw it last.
+/// One conversation and the user's messages in it, as the model saw them last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
-    /// The agent's own name for it where the request has one, else its first user message. A subagent of claude's is a
-    /// conversation of its own, named `<session>/<agent>`.
+    /// The agent's own name for the conversation where the request has one, else its first user message. A subagent of
+    /// claude has a conversation of its own, named `<session>/<agent>`.
     pub id: String,
     /// The user's messages, oldest first.
     pub messages: Vec<String>,
 }
 
-/// One thing in the history that a request carries.
+/// One entry of the history in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A text in a user message. Agents put notes of their own there too.
     Said(String),
-    /// Something the model answered: a text or a tool call.
+    /// An answer of the model: a text or a tool call.
     Answered,
-    /// What a tool returned.
+    /// The result of a tool.
     Returned(String),
 }
 
-/// A request to the model, understood.
+/// A parsed request to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub entries: Vec<Entry>,
@@ -36,7 +36,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// What the user said, without what the agent added.
+    /// The user's messages, without what the agent added.
     pub fn user_messages(&self) -> Vec<String> {
         self.typed().map(|(_, text)| text.to_owned()).collect()
     }
@@ -49,12 +49,13 @@ impl Heard {
         returned.collect()
     }
 
-    /// What the user said last.
+    /// The user's last message.
     pub fn script(&self) -> &str {
         self.typed().last().map(|(_, text)| text).unwrap_or_default()
     }
 
-    /// How many answers came since. Texts and calls side by side are one answer, as no result separates them.
+    /// How many answers came since. Texts and calls next to each other are one answer, because no result separates
+    /// them.
     pub fn answers(&self) -> usize {
         let since = self.typed().last().map_or(0, |(index, _)| index + 1);
         let entries = self.entries.get(since..).unwrap_or_default();
@@ -63,7 +64,7 @@ impl Heard {
         (0..entries.len()).filter(|&index| begins(index)).count()
     }
 
-    /// Asked by the agent for itself: a title, a topic, a routing decision. Its own work needs tools and free text.
+    /// Whether the agent asks for itself: a title, a topic, a routing decision. Its own work needs tools and free text.
     pub fn is_background(&self) -> bool {
         !self.offers_tools || self.shape.is_some()
     }
@@ -83,9 +84,10 @@ impl Heard {
     }
 }
 
-/// How notes begin that have no tag around them: claude's after an interrupt, when a conversation is resumed whose last
-/// turn was cut off behind the result of a tool, after an empty answer and before it guesses what the user may type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat, qwen's before the
-/// first message.
+/// How notes without a tag begin. Claude's: after an interrupt; when a conversation is resumed whose last turn was cut
+/// off after the result of a tool; after an empty answer; and before it guesses the user's next message. Codex's:
+/// before a project's instructions. Gemini's: after an empty answer and after repeated calls. Qwen's: before the first
+/// message.
 const PHRASES: [&str; 8] = [
     "[Request interrupted by user",
     "Continue from where you left off.",
@@ -97,7 +99,7 @@ const PHRASES: [&str; 8] = [
     "This is the Qwen Code. We are setting up the context",
 ];
 
-/// A note that the agent wrote into the user's message: wholly inside a tag, or one of its fixed phrases.
+/// A note that the agent wrote into the user's message: completely inside a tag, or one of its fixed phrases.
 fn is_note(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || PHRASES.iter().any(|phrase| text.starts_with(phrase)) {

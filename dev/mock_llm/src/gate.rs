@@ -1,13 +1,14 @@
-//! Answers that wait until the test says so: a turn lasts until as much has happened to its session as was meant to.
+//! Answers that wait until the test releases them, so that a turn lasts until everything that the test needs has
+//! happened.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Up to which number requests are answered.
+/// Requests up to this number are answered.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     open: Mutex<u64>,
     moved: Condvar,
-    /// Words of messages that are held, though nobody has written a number into them.
+    /// Texts of messages that are held although they contain no number.
     words: Mutex<Vec<(String, u64)>>,
 }
 
@@ -31,7 +32,7 @@ impl Gate {
 
     pub fn wait_for(&self, number: u64) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // A client that hangs up meanwhile is seen when it is answered.
+        // When the client has hung up meanwhile, writing the answer fails.
         drop(self.moved.wait_while(open, |open| *open < number));
     }
 }

@@ -1,12 +1,13 @@
-//! As much of HTTP/1.1 as the agents' clients use on loopback: requests with a known length or in chunks, answers
-//! whole or as server-sent events, several per connection. Not a general server: its clients are children of a test.
+//! The part of HTTP/1.1 that the agents' clients use on loopback: requests with a known length or in chunks, answers in
+//! one piece or as server-sent events, several per connection. Not a general server: its clients are children of a
+//! test.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub method: String,
@@ -22,7 +23,7 @@ pub(crate) struct Incoming {
 pub(crate) struct Event {
     pub name: Option<&'static str>,
     pub data: String,
-    /// Comes after the script's pause.
+    /// Sent after the script's pause.
     pub paced: bool,
 }
 
@@ -36,7 +37,7 @@ impl Event {
     }
 }
 
-/// The next request of a connection; none when the other side is done with it.
+/// The next request of a connection; `None` when the client has closed it.
 pub(crate) fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Incoming>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -104,7 +105,7 @@ fn read_chunks(reader: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A whole answer in JSON. To a HEAD request only what comes before the body.
+/// Sends an answer in JSON. For a HEAD request, only the part before the body.
 pub(crate) fn write_json(
     stream: &mut TcpStream,
     method: &str,
@@ -128,8 +129,8 @@ pub(crate) fn write_json(
 const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
       transfer-encoding: chunked\r\n\r\n";
 
-/// A streamed answer. The pause is spent watching the connection, so that a client which hangs up is noticed at once;
-/// that is an error like one of writing.
+/// Sends a streamed answer. During the pause the connection is watched, so that a client which hangs up is noticed at
+/// once. That is an error like a failed write.
 pub(crate) fn write_events(stream: &mut TcpStream, events: &[Event], pause: Duration) -> io::Result<()> {
     stream.write_all(STREAM_HEAD)?;
     for event in events {
@@ -144,7 +145,7 @@ pub(crate) fn write_events(stream: &mut TcpStream, events: &[Event], pause: Dura
     stream.write_all(b"0\r\n\r\n")
 }
 
-/// The beginning of a streamed answer, without the chunk that would end it.
+/// Sends the beginning of a streamed answer, without the chunk that would end it.
 pub(crate) fn write_beginning(stream: &mut TcpStream, events: &[Event]) -> io::Result<()> {
     stream.write_all(STREAM_HEAD)?;
     events.iter().try_for_each(|event| write_event(stream, event))
@@ -153,11 +154,11 @@ pub(crate) fn write_beginning(stream: &mut TcpStream, events: &[Event]) -> io::R
 fn write_event(stream: &mut TcpStream, event: &Event) -> io::Result<()> {
     let name = event.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
     let text = format!("{name}data: {}\n\n", event.data);
-    // One write for one event: what a reader gets at once must not depend on how it was put together.
+    // One write for one event: what a reader gets in one read must not depend on how the event was built.
     stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
 }
 
-/// Waits until the client hangs up (true) or the time has come (false; without one, for ever).
+/// Waits until the client hangs up (true) or until the time (false; without a time, for ever).
 pub(crate) fn await_hangup(stream: &TcpStream, due: Option<std::time::Instant>) -> io::Result<bool> {
     let mut byte = [0];
     loop {
@@ -169,7 +170,7 @@ pub(crate) fn await_hangup(stream: &TcpStream, due: Option<std::time::Instant>) 
         stream.set_read_timeout(left)?;
         match stream.peek(&mut byte) {
             Ok(0) => return Ok(true),
-            // A client that already sends its next request breaks the bargain; it is none of ours.
+            // A client that already sends its next request breaks the protocol. None of our clients does that.
             Ok(_) => return Err(invalid("a request before the answer to the last")),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(true),

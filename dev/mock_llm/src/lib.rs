@@ -1,54 +1,55 @@
-//! A model that does as it is told, so that tests can drive the real agents without a network, an account or luck.
+//! A scripted model, so that tests can drive the real agents without a network, an account or luck.
 //!
-//! [`Server::start`] listens on a loopback port of its own and speaks what the agents speak: Anthropic Messages, OpenAI
-//! Responses, OpenAI Chat Completions and Gemini `generateContent`, streamed and whole. Two promises:
+//! [`Server::start`] listens on a loopback port of its own and understands the protocols of the agents: Anthropic
+//! Messages, OpenAI Responses, OpenAI Chat Completions and Gemini `generateContent`, streamed and in one piece. Two
+//! promises:
 //!
-//! * **The prompt is the script.** What the user said last decides what the model does, in one small language for all
-//!   protocols. The server keeps no conversation: which step is due follows from the request alone, so a resumed,
-//!   forked or repeated conversation goes on exactly where its history says. (Only `fail … once` is remembered, or it
-//!   would never end.)
+//! * **The prompt is the script.** The user's last message decides what the model does, in one small language for all
+//!   protocols. The server keeps no conversation: the next step follows from the request alone, so a resumed, forked or
+//!   repeated conversation continues exactly where its history ends. (Only `fail … once` is remembered, or it would
+//!   never end.)
 //! * **Everything is recorded.** [`Server::requests`] has every request in order of arrival with its parsed body and
 //!   how its connection ended, and [`Server::user_messages`] what the model saw; [`Server::wait_for`] waits for one.
 //!
 //! # The language
 //!
-//! Steps are separated by ` ; `. After the user's words each answer of the model is one step: the first answer the
+//! Steps are separated by ` ; `. After the user's message each answer of the model is one step: the first answer the
 //! first step, the answer to that step's tool results the second, and so on.
 //!
 //! | step | the model |
 //! | --- | --- |
 //! | `say TEXT` | answers TEXT |
-//! | `stream N MS` | answers `word1 word2 … wordN`, each word a piece of its own, MS milliseconds apart |
+//! | `stream N MS` | answers `word1 word2 … wordN`, each word in a piece of its own, MS milliseconds apart |
 //! | `tool NAME {json}` | calls the tool NAME, by the agent's own name for it |
 //! | `tools NAME {json} NAME {json} …` | calls several tools in one answer |
 //! | `ask twice NAME {json}` | calls the tool, and once its result is back calls it again: two questions in one turn |
 //! | `fail STATUS once` | fails one request with that HTTP status; the retry gets the next step |
 //! | `fail STATUS always` | fails this request and every retry |
-//! | `limit SECONDS [once]` | refuses this request, or this one and every retry, for a usage limit that is reset in so many seconds, as the maker's server does |
-//! | `hang` | takes the request and never says a word, until the agent hangs up |
+//! | `limit SECONDS [once]` | refuses this request, without `once` also retries: a usage limit, reset in SECONDS |
+//! | `hang` | accepts the request and sends no answer, until the agent hangs up |
 //! | `huge BYTES` | answers a text of that many bytes |
-//! | `cut N` | answers `word1 … wordN` and hangs up before the answer is over; with 0, before its first word |
-//! | `heavy TOKENS TEXT` | answers TEXT, and says that it has read TOKENS for it |
-//! | `empty` | ends its answer without having said anything |
-//! | `malformed NAME` | calls the tool NAME with arguments that cannot be read |
+//! | `cut N` | answers `word1 … wordN` and hangs up before the answer is complete; with 0, before its first word |
+//! | `heavy TOKENS TEXT` | answers TEXT, and reports TOKENS as the tokens that it has read |
+//! | `empty` | ends its answer without a text |
+//! | `malformed NAME` | calls the tool NAME with arguments that cannot be parsed |
 //!
-//! A message that has `(held N)` anywhere in it is answered once the test has called [`Server::release`] with N or more; so is
-//! one with words of which [`Server::hold`] says so. It is in the record from its arrival.
+//! A message with `(held N)` anywhere in it is answered once the test has called [`Server::release`] with N or more. So
+//! is a message with a text that was passed to [`Server::hold`]. The request is in the record from its arrival on.
 //!
 //! When the steps are used up, or the prompt is not in this language, the model answers [`POLITE`]. A step that begins
-//! like one of these and cannot be read is answered with what is wrong with it, so that a typing error in a test shows.
+//! like one of these and cannot be parsed is answered with the mistake in it, so that a typing error in a test is seen.
 //!
 //! # What agents add by themselves
 //!
-//! Agents wrap notes of their own into the user's messages (`<system-reminder>…`, `<environment_context>…`); those are
-//! neither scripts nor user messages. They also ask for things on the side: a title, a topic, a routing decision, a
-//! token count, a quota. Such a request offers no tools or demands JSON of a given shape. It is recorded as
-//! [`Kind::Background`], is answered harmlessly and at once, and uses up no step, whatever the script says.
+//! Agents put notes of their own into the user's messages (`<system-reminder>…`, `<environment_context>…`); those are
+//! neither scripts nor user messages. They also send background requests: for a title, a topic, a routing decision, a
+//! token count, a quota. Such a request offers no tools or demands JSON with a given schema. It is recorded as
+//! [`Kind::Background`], is answered at once with a harmless value, and uses up no step of the script.
 //!
-//! [`agents`] has the other half of such a test: where the pinned agents are, and how one is pointed at this server.
+//! [`agents`] has the other half of such a test: where the pinned agents are, and how to point one at this server.
 //!
-//! Every answer but a heavy one costs [`INPUT_TOKENS`] and [`OUTPUT_TOKENS`], so that what an agent reports can be checked by counting
-//! requests.
+//! Every answer but a heavy one costs [`INPUT_TOKENS`] and [`OUTPUT_TOKENS`], so that an agent's report can be checked
+//! by counting requests.
 
 pub mod agents;
 mod conversation;
@@ -66,11 +67,11 @@ pub use protocol::Protocol;
 pub use record::{Ending, Kind, NotSeen, Request, Turn};
 pub use server::Server;
 
-/// What the model says when it was told nothing, or nothing more.
+/// What the model answers when there is no script, or no further step.
 pub const POLITE: &str = "Certainly. That is done.";
 
-/// What every answer says it has read.
+/// The number of tokens that every answer reports as read.
 pub const INPUT_TOKENS: u64 = 1000;
 
-/// What every answer says it has written.
+/// The number of tokens that every answer reports as written.
 pub const OUTPUT_TOKENS: u64 = 10;

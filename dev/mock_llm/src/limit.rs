@@ -1,10 +1,10 @@
-//! A usage limit as each maker's server reports it: HTTP 429, and where it says when the limit is reset.
+//! A usage limit as each maker's server reports it: HTTP 429, and the time of the reset where the server says it.
 
 use crate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A refusal for a usage limit that is reset in so many seconds: its headers and its body.
+/// A refusal because of a usage limit that is reset in this many seconds: its headers and its body.
 pub(crate) fn refusal(protocol: Protocol, seconds: u64) -> (Vec<(&'static str, String)>, Value) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let resets_at = now + seconds;
@@ -30,7 +30,7 @@ pub(crate) fn refusal(protocol: Protocol, seconds: u64) -> (Vec<(&'static str, S
             vec![("retry-after", seconds.to_string())],
             json!({"error": {"message": "scripted usage limit", "type": "rate_limit_exceeded", "param": null, "code": "rate_limit_exceeded"}}),
         ),
-        // As for a quota of a day.
+        // As for a daily quota.
         Protocol::Gemini => (
             vec![],
             json!({"error": {

@@ -1,4 +1,4 @@
-//! The server by hand: prints its address, then every request as a line of JSON, until its stdin ends.
+//! Runs the server by hand: prints its address, then every request as a line of JSON, until its stdin ends.
 //!
 //! `cargo run -p ostler-mock-llm [PORT]`, and in another terminal an agent whose base URL is that address.
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// How long one wait for the next request is; a wait that ends without one is simply begun again.
+/// How long one wait for the next request is. After a wait without a request the next wait begins.
 const A_WHILE: Duration = Duration::from_secs(3600);
 
 fn main() -> io::Result<()> {
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     println!("{}", server.url());
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Read to its end only to learn of the end.
+            // Read only to notice the end.
             let _ = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
             std::process::exit(0);
         });

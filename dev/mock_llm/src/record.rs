@@ -1,4 +1,4 @@
-//! What came in, kept for the tests to ask about, and the waiting for more of it.
+//! The requests that arrived, kept for the tests, and waiting for further requests.
 
 use crate::conversation::Conversation;
 use crate::protocol::Protocol;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 pub struct Request {
     /// Counts from 0 in order of arrival.
     pub number: usize,
-    /// Since the server started.
+    /// Time since the server started.
     pub arrived: Duration,
     pub method: String,
     /// With the query.
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Null when there was none, a string when it was not JSON.
+    /// Null when there was no body, a string when it was not JSON.
     pub body: Value,
     pub kind: Kind,
     pub ending: Ending,
@@ -31,9 +31,9 @@ pub struct Request {
 pub enum Kind {
     /// A step of the user's conversation.
     Turn(Turn),
-    /// Something the agent asked the model for by itself.
+    /// Something that the agent asked the model for by itself.
     Background(Protocol),
-    /// Not for the model at all: a probe, a list of models, a count of tokens, telemetry.
+    /// Not for the model: a probe, a list of models, a count of tokens, telemetry.
     Other,
 }
 
@@ -41,25 +41,25 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     pub protocol: Protocol,
-    /// The model the agent asked for.
+    /// The model that the agent asked for.
     pub model: String,
     /// The same for every request of a conversation; see [`Conversation::id`].
     pub conversation: String,
-    /// All the user has said so far, without what the agent added.
+    /// All messages of the user so far, without what the agent added.
     pub user_messages: Vec<String>,
-    /// What every tool so far returned.
+    /// The results of all tools so far.
     pub tool_results: Vec<String>,
-    /// Answers since the user spoke last: 0 for the request that brings a new message.
+    /// Answers since the user's last message: 0 for the request that brings a new message.
     pub answers: usize,
 }
 
-/// How far the answer came.
+/// How far the answer got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It is still being given, or never will be. Even an agent that has the last byte may be ahead of the record by a
-    /// moment: wait for the ending rather than look for it.
+    /// The answer is not complete yet, or never will be. An agent may have the last byte a moment before the record is
+    /// updated: wait for the ending instead of checking it once.
     Open,
-    /// Given in full, with this HTTP status.
+    /// Sent completely, with this HTTP status.
     Answered(u16),
     /// The agent hung up first.
     ClosedEarly,
@@ -68,7 +68,7 @@ pub enum Ending {
 }
 
 impl Request {
-    /// The conversation's part, when it has one.
+    /// The turn, when the request is part of the user's conversation.
     pub fn turn(&self) -> Option<&Turn> {
         match &self.kind {
             Kind::Turn(turn) => Some(turn),
@@ -77,7 +77,7 @@ impl Request {
     }
 }
 
-/// What was waited for did not come.
+/// What was waited for did not happen.
 #[derive(Debug, thiserror::Error)]
 #[error("not seen within {limit:?}; the model server got:\n{got}")]
 pub struct NotSeen {
@@ -105,7 +105,7 @@ impl Log {
         Log { started: Instant::now(), inner: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// A connection's thread that panicked has left whole records behind; the others go on.
+    /// A connection's thread that panicked has left complete records; the others continue.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

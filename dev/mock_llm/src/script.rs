@@ -1,11 +1,11 @@
-//! The script language of the crate's documentation, from text to steps. Pure: text in, steps out.
+//! Parses the script language of the crate's documentation into steps. Pure: text in, steps out.
 
 use serde_json::Value;
 use std::time::Duration;
 
 use crate::POLITE;
 
-/// A step is separated from the next by this, so that a plain semicolon may stand in a text or a command.
+/// Separates a step from the next. With blanks, so that a text or a command may contain a plain semicolon.
 const SEPARATOR: &str = " ; ";
 
 /// One tool call.
@@ -17,7 +17,7 @@ pub(crate) struct Call {
 
 /// What the model does in one answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     Say(String),
     Stream {
         words: usize,
@@ -25,20 +25,20 @@ pub(crate) enum Deed {
     },
     Call(Vec<Call>),
     Fail(u16),
-    /// Refuses for a usage limit that is reset in so many seconds.
+    /// Refuses because of a usage limit that is reset in this many seconds.
     Limit(u64),
     Hang,
     Huge(usize),
-    /// Says so many words and hangs up in the middle of the answer.
+    /// Says this many words and hangs up in the middle of the answer.
     Cut(usize),
-    /// Says this, and that it has read so many tokens for it.
+    /// Answers this text, and reports this many tokens as read.
     Heavy {
         tokens: u64,
         text: String,
     },
-    /// Ends its answer without having said anything.
+    /// Ends its answer without a text.
     Empty,
-    /// Calls this tool with arguments that cannot be read.
+    /// Calls this tool with arguments that cannot be parsed.
     Malformed(String),
 }
 
@@ -46,21 +46,21 @@ pub(crate) enum Deed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     Status(u16),
-    /// For a usage limit that is reset in so many seconds.
+    /// Because of a usage limit that is reset in this many seconds.
     Limit(u64),
 }
 
-/// One answer, and the failures that come before it: a failed request leaves no trace in the conversation, so its retry
+/// One answer, and the failures that come before it: a failed request is not part of the conversation, so its retry
 /// asks for the same turn again.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Turn {
     pub failures: Vec<Failure>,
-    pub deed: Deed,
+    pub action: Action,
 }
 
 impl Turn {
-    fn plain(deed: Deed) -> Turn {
-        Turn { failures: Vec::new(), deed }
+    fn plain(action: Action) -> Turn {
+        Turn { failures: Vec::new(), action }
     }
 }
 
@@ -69,23 +69,23 @@ impl Turn {
 pub(crate) struct Script(Vec<Turn>);
 
 impl Script {
-    /// Every text is a script: one in another language is a script of one polite answer.
+    /// Every text is a script: a text in another language is a script with one polite answer.
     pub fn read(text: &str) -> Script {
         match steps(text.trim()) {
             Ok(Some(steps)) => Script(turns(steps)),
-            Ok(None) => Script(vec![Turn::plain(Deed::Say(POLITE.to_owned()))]),
-            Err(wrong) => Script(vec![Turn::plain(Deed::Say(format!("cannot read the script: {wrong}")))]),
+            Ok(None) => Script(vec![Turn::plain(Action::Say(POLITE.to_owned()))]),
+            Err(wrong) => Script(vec![Turn::plain(Action::Say(format!("cannot read the script: {wrong}")))]),
         }
     }
 
-    /// The answer that follows after this many answers.
+    /// The answer that comes after this many answers.
     pub fn turn(&self, answers: usize) -> Turn {
-        self.0.get(answers).cloned().unwrap_or_else(|| Turn::plain(Deed::Say(POLITE.to_owned())))
+        self.0.get(answers).cloned().unwrap_or_else(|| Turn::plain(Action::Say(POLITE.to_owned())))
     }
 }
 
 enum Step {
-    Do(Deed),
+    Do(Action),
     FailOnce(Failure),
 }
 
@@ -95,16 +95,16 @@ fn turns(steps: Vec<Step>) -> Vec<Turn> {
     for step in steps {
         match step {
             Step::FailOnce(status) => failures.push(status),
-            Step::Do(deed) => turns.push(Turn { failures: std::mem::take(&mut failures), deed }),
+            Step::Do(action) => turns.push(Turn { failures: std::mem::take(&mut failures), action }),
         }
     }
     if !failures.is_empty() {
-        turns.push(Turn { failures, deed: Deed::Say(POLITE.to_owned()) });
+        turns.push(Turn { failures, action: Action::Say(POLITE.to_owned()) });
     }
     turns
 }
 
-/// The steps of a script; none when the text does not begin like one.
+/// The steps of a script; `None` when the text does not begin like one.
 fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
     let mut rest = text;
     let mut steps = Vec::new();
@@ -113,7 +113,7 @@ fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
         let (found, left) = match keyword {
             "say" => {
                 let (said, left) = until_separator(after);
-                (vec![Step::Do(Deed::Say(said.to_owned()))], left)
+                (vec![Step::Do(Action::Say(said.to_owned()))], left)
             }
             "stream" => {
                 let (arguments, left) = until_separator(after);
@@ -121,19 +121,19 @@ fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
             }
             "tool" => {
                 let (call, left) = call(after)?;
-                (vec![Step::Do(Deed::Call(vec![call]))], end_of_step(left)?)
+                (vec![Step::Do(Action::Call(vec![call]))], end_of_step(left)?)
             }
             "tools" => {
                 let (calls, left) = calls(after)?;
-                (vec![Step::Do(Deed::Call(calls))], end_of_step(left)?)
+                (vec![Step::Do(Action::Call(calls))], end_of_step(left)?)
             }
             "ask" => {
                 let Some(what) = after.strip_prefix("twice ") else {
                     return Err(format!("`ask` goes on with `twice NAME {{json}}`, not {after:?}"));
                 };
                 let (call, left) = call(what)?;
-                let again = Step::Do(Deed::Call(vec![call.clone()]));
-                (vec![Step::Do(Deed::Call(vec![call])), again], end_of_step(left)?)
+                let again = Step::Do(Action::Call(vec![call.clone()]));
+                (vec![Step::Do(Action::Call(vec![call])), again], end_of_step(left)?)
             }
             "fail" => {
                 let (arguments, left) = until_separator(after);
@@ -148,37 +148,37 @@ fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
                 if !arguments.is_empty() {
                     return Err(format!("`hang` takes nothing, not {arguments:?}"));
                 }
-                (vec![Step::Do(Deed::Hang)], left)
+                (vec![Step::Do(Action::Hang)], left)
             }
             "huge" => {
                 let (arguments, left) = until_separator(after);
-                (vec![Step::Do(Deed::Huge(number(arguments, "a number of bytes")?))], left)
+                (vec![Step::Do(Action::Huge(number(arguments, "a number of bytes")?))], left)
             }
             "cut" => {
                 let (arguments, left) = until_separator(after);
-                (vec![Step::Do(Deed::Cut(number(arguments, "a number of words")?))], left)
+                (vec![Step::Do(Action::Cut(number(arguments, "a number of words")?))], left)
             }
             "heavy" => {
                 let (arguments, left) = until_separator(after);
                 let (tokens, text) = split_word(arguments);
                 let tokens = number(tokens, "a number of tokens")? as u64;
-                (vec![Step::Do(Deed::Heavy { tokens, text: text.trim().to_owned() })], left)
+                (vec![Step::Do(Action::Heavy { tokens, text: text.trim().to_owned() })], left)
             }
             "empty" => {
                 let (arguments, left) = until_separator(after);
                 if !arguments.is_empty() {
                     return Err(format!("`empty` takes nothing, not {arguments:?}"));
                 }
-                (vec![Step::Do(Deed::Empty)], left)
+                (vec![Step::Do(Action::Empty)], left)
             }
             "malformed" => {
                 let (tool, left) = until_separator(after);
                 if tool.is_empty() || tool.contains(char::is_whitespace) {
                     return Err(format!("`malformed` goes on with the name of a tool, not {tool:?}"));
                 }
-                (vec![Step::Do(Deed::Malformed(tool.to_owned()))], left)
+                (vec![Step::Do(Action::Malformed(tool.to_owned()))], left)
             }
-            // Only the first word tells whether a text is a script; later ones are mistakes in it.
+            // Only the first word decides whether a text is a script; later unknown words are mistakes in it.
             _ if steps.is_empty() => return Ok(None),
             unknown => return Err(format!("no step is called {unknown:?}")),
         };
@@ -194,9 +194,9 @@ fn split_word(text: &str) -> (&str, &str) {
     text.split_once(char::is_whitespace).unwrap_or((text, ""))
 }
 
-/// A step's own text, and what comes after the separator when there is one.
+/// A step's own text, and what follows the separator when there is one.
 fn until_separator(text: &str) -> (&str, Option<&str>) {
-    // A step without arguments has nothing before the separator, whose first blank the keyword took.
+    // A step without arguments has nothing before the separator, whose first blank was removed with the keyword.
     if let Some(left) = text.strip_prefix("; ") {
         return ("", Some(left));
     }
@@ -206,7 +206,7 @@ fn until_separator(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// After arguments that know their own end, such as JSON.
+/// What follows arguments that end by themselves, such as JSON.
 fn end_of_step(text: &str) -> Result<Option<&str>, String> {
     if text.trim().is_empty() {
         return Ok(None);
@@ -217,18 +217,18 @@ fn end_of_step(text: &str) -> Result<Option<&str>, String> {
     }
 }
 
-fn stream(arguments: &str) -> Result<Deed, String> {
+fn stream(arguments: &str) -> Result<Action, String> {
     let (words, pause) = split_word(arguments);
     let words = number(words, "a number of words")?;
     let pause = number(pause.trim(), "milliseconds")?;
-    Ok(Deed::Stream { words, pause: Duration::from_millis(pause as u64) })
+    Ok(Action::Stream { words, pause: Duration::from_millis(pause as u64) })
 }
 
 fn limit(arguments: &str) -> Result<Step, String> {
     let (seconds, how_often) = split_word(arguments);
     let seconds = seconds.parse().map_err(|_| format!("`limit` wants seconds, not {seconds:?}"))?;
     match how_often.trim() {
-        "" => Ok(Step::Do(Deed::Limit(seconds))),
+        "" => Ok(Step::Do(Action::Limit(seconds))),
         "once" => Ok(Step::FailOnce(Failure::Limit(seconds))),
         other => Err(format!("`limit {seconds}` goes on with `once` or with nothing, not {other:?}")),
     }
@@ -242,12 +242,12 @@ fn fail(arguments: &str) -> Result<Step, String> {
     };
     match how_often.trim() {
         "once" => Ok(Step::FailOnce(Failure::Status(status))),
-        "always" => Ok(Step::Do(Deed::Fail(status))),
+        "always" => Ok(Step::Do(Action::Fail(status))),
         other => Err(format!("`fail {status}` goes on with `once` or `always`, not {other:?}")),
     }
 }
 
-/// A tool's name, its input, and what comes after. The JSON decides where it ends, so it may contain the separator.
+/// A tool's name, its input, and what follows. The JSON ends by itself, so it may contain the separator.
 fn call(text: &str) -> Result<(Call, &str), String> {
     let (name, json) = split_word(text.trim_start());
     if name.is_empty() {
@@ -284,8 +284,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn deeds(text: &str) -> Vec<Deed> {
-        Script::read(text).0.into_iter().map(|turn| turn.deed).collect()
+    fn actions(text: &str) -> Vec<Action> {
+        Script::read(text).0.into_iter().map(|turn| turn.action).collect()
     }
 
     fn call_of(name: &str, input: Value) -> Call {
@@ -296,8 +296,8 @@ mod tests {
     fn steps_are_read_in_order() {
         let pause = Duration::from_millis(20);
         assert_eq!(
-            deeds("stream 3 20 ; huge 4096 ; say a;b, c ; hang"),
-            [Deed::Stream { words: 3, pause }, Deed::Huge(4096), Deed::Say("a;b, c".to_owned()), Deed::Hang]
+            actions("stream 3 20 ; huge 4096 ; say a;b, c ; hang"),
+            [Action::Stream { words: 3, pause }, Action::Huge(4096), Action::Say("a;b, c".to_owned()), Action::Hang]
         );
     }
 
@@ -305,21 +305,27 @@ mod tests {
     fn json_may_contain_the_separator() {
         let expected = call_of("Bash", json!({"command": "true ; false"}));
         assert_eq!(
-            deeds(r#"tool Bash {"command":"true ; false"} ; say done"#),
-            [Deed::Call(vec![expected]), Deed::Say("done".to_owned())]
+            actions(r#"tool Bash {"command":"true ; false"} ; say done"#),
+            [Action::Call(vec![expected]), Action::Say("done".to_owned())]
         );
     }
 
     #[test]
     fn several_tools_are_one_answer() {
         let calls = vec![call_of("A", json!({})), call_of("B", json!({"x": 1}))];
-        assert_eq!(deeds(r#"tools A {} B {"x":1} ; say both"#), [Deed::Call(calls), Deed::Say("both".to_owned())]);
+        assert_eq!(
+            actions(r#"tools A {} B {"x":1} ; say both"#),
+            [Action::Call(calls), Action::Say("both".to_owned())]
+        );
     }
 
     #[test]
     fn asking_twice_is_two_answers_with_the_same_call() {
-        let call = || Deed::Call(vec![call_of("Bash", json!({"command": "id"}))]);
-        assert_eq!(deeds(r#"ask twice Bash {"command":"id"} ; say ok"#), [call(), call(), Deed::Say("ok".to_owned())]);
+        let call = || Action::Call(vec![call_of("Bash", json!({"command": "id"}))]);
+        assert_eq!(
+            actions(r#"ask twice Bash {"command":"id"} ; say ok"#),
+            [call(), call(), Action::Say("ok".to_owned())]
+        );
     }
 
     #[test]
@@ -327,31 +333,34 @@ mod tests {
         let script = Script::read("fail 529 once ; fail 500 once ; say better");
         assert_eq!(
             script.turn(0),
-            Turn { failures: vec![Failure::Status(529), Failure::Status(500)], deed: Deed::Say("better".to_owned()) }
+            Turn {
+                failures: vec![Failure::Status(529), Failure::Status(500)],
+                action: Action::Say("better".to_owned())
+            }
         );
-        assert_eq!(Script::read("fail 429 once").turn(0).deed, Deed::Say(POLITE.to_owned()));
-        assert_eq!(Script::read("fail 400 always").turn(0), Turn::plain(Deed::Fail(400)));
-        assert_eq!(deeds("hang ; say x"), [Deed::Hang, Deed::Say("x".to_owned())]);
+        assert_eq!(Script::read("fail 429 once").turn(0).action, Action::Say(POLITE.to_owned()));
+        assert_eq!(Script::read("fail 400 always").turn(0), Turn::plain(Action::Fail(400)));
+        assert_eq!(actions("hang ; say x"), [Action::Hang, Action::Say("x".to_owned())]);
     }
 
     #[test]
     fn broken_answers_are_steps_too() {
         assert_eq!(
-            deeds("malformed Bash ; cut 3 ; empty ; heavy 7 a b"),
+            actions("malformed Bash ; cut 3 ; empty ; heavy 7 a b"),
             [
-                Deed::Malformed("Bash".to_owned()),
-                Deed::Cut(3),
-                Deed::Empty,
-                Deed::Heavy { tokens: 7, text: "a b".to_owned() }
+                Action::Malformed("Bash".to_owned()),
+                Action::Cut(3),
+                Action::Empty,
+                Action::Heavy { tokens: 7, text: "a b".to_owned() }
             ]
         );
     }
 
     #[test]
     fn other_words_get_the_polite_answer_and_so_does_the_end_of_the_script() {
-        assert_eq!(deeds("What a fine day"), [Deed::Say(POLITE.to_owned())]);
-        assert_eq!(deeds(""), [Deed::Say(POLITE.to_owned())]);
-        assert_eq!(Script::read("say one").turn(1).deed, Deed::Say(POLITE.to_owned()));
+        assert_eq!(actions("What a fine day"), [Action::Say(POLITE.to_owned())]);
+        assert_eq!(actions(""), [Action::Say(POLITE.to_owned())]);
+        assert_eq!(Script::read("say one").turn(1).action, Action::Say(POLITE.to_owned()));
     }
 
     #[test]
@@ -370,9 +379,9 @@ mod tests {
             "malformed",
             "heavy words",
         ] {
-            let deed = Script::read(broken).turn(0).deed;
-            let aloud = matches!(&deed, Deed::Say(said) if said.starts_with("cannot read the script: "));
-            assert!(aloud, "{broken}: {deed:?}");
+            let action = Script::read(broken).turn(0).action;
+            let aloud = matches!(&action, Action::Say(said) if said.starts_with("cannot read the script: "));
+            assert!(aloud, "{broken}: {action:?}");
         }
     }
 }

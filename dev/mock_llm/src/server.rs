@@ -1,5 +1,5 @@
-//! The listening side: one thread that accepts, one per connection. Dropping the server hangs up on everyone, waits
-//! for its threads and leaves nothing behind.
+//! The listening side: one thread that accepts, and one per connection. Dropping the server closes all connections and
+//! waits for its threads.
 
 use crate::INPUT_TOKENS;
 use crate::conversation::{Conversation, Heard};
@@ -8,7 +8,7 @@ use crate::http::{self, Incoming};
 use crate::limit;
 use crate::protocol::{Answer, Name, Protocol, Route, route};
 use crate::record::{Ending, Kind, Log, NotSeen, Request, Turn};
-use crate::script::{Deed, Failure, Script};
+use crate::script::{Action, Failure, Script};
 use crate::shape;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// A huge answer is streamed in pieces of this size.
 const HUGE_PIECE: usize = 8192;
 
-/// Real agents take seconds to start on a busy machine; one that needs longer than this will not come.
+/// Real agents take seconds to start on a busy machine; a request that does not come within this time will not come.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// A model server of its own for one test.
@@ -43,7 +43,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Connections {
     closing: bool,
-    /// The open ones, to hang up on.
+    /// The open connections, to close them.
     open: HashMap<u64, TcpStream>,
     next: u64,
     threads: Vec<JoinHandle<()>>,
@@ -53,15 +53,15 @@ impl Server {
     /// Listens on a free loopback port.
     ///
     /// # Errors
-    /// When there is no port or no thread to be had.
+    /// When there is no free port, or no thread can be started.
     pub fn start() -> io::Result<Server> {
         Server::on_port(0)
     }
 
-    /// Listens on this loopback port, as the successor of a server that has gone.
+    /// Listens on this loopback port, in place of a server that was dropped.
     ///
     /// # Errors
-    /// When the port is taken or there is no thread to be had.
+    /// When the port is in use, or no thread can be started.
     pub fn on_port(port: u16) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -74,7 +74,7 @@ impl Server {
         Ok(Server { address, shared, accepting: Some(accepting) })
     }
 
-    /// `http://127.0.0.1:PORT`. OpenAI clients want `/v1` after it.
+    /// `http://127.0.0.1:PORT`. OpenAI clients need `/v1` after it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -88,34 +88,34 @@ impl Server {
         self.shared.log.requests()
     }
 
-    /// What the user said in each conversation, as the model saw it last. Conversations come in order of their first
-    /// request.
+    /// The user's messages in each conversation, as the model saw them last. Conversations are in the order of their
+    /// first request.
     pub fn user_messages(&self) -> Vec<Conversation> {
         self.shared.log.conversations()
     }
 
-    /// From now on, a message with these words is answered only when this number was released.
+    /// From now on, a message with this text is answered only when this number was released.
     pub fn hold(&self, words: &str, number: u64) {
         self.shared.gate.hold(words, number);
     }
 
-    /// From now on, what holds `(held N)` with a number up to this one is answered.
+    /// From now on, messages with `(held N)` with a number up to this one are answered.
     pub fn release(&self, up_to: u64) {
         self.shared.gate.release(up_to);
     }
 
-    /// Waits until the requests so far are what the caller wants to see, and returns them.
+    /// Waits until `seen` accepts the requests so far, and returns them.
     ///
     /// # Errors
-    /// When that does not come about within three minutes; the error lists what did come.
+    /// When that does not happen within three minutes; the error lists the requests that came.
     pub fn wait_for(&self, seen: impl FnMut(&[Request]) -> bool) -> Result<Vec<Request>, NotSeen> {
         self.wait_for_within(LIMIT, seen)
     }
 
-    /// The same with a limit of the caller's.
+    /// Waits like [`Server::wait_for`], with a limit of the caller's.
     ///
     /// # Errors
-    /// When it does not come about within that time.
+    /// When it does not happen within that time.
     pub fn wait_for_within(
         &self,
         limit: Duration,
@@ -132,7 +132,7 @@ impl Drop for Server {
             let mut connections = self.shared.connections();
             connections.closing = true;
             for stream in connections.open.values() {
-                // A connection that is closed already needs no hanging up.
+                // A connection that is closed already results in an error, which is ignored.
                 let _ = stream.shutdown(Shutdown::Both);
             }
             std::mem::take(&mut connections.threads)
@@ -158,7 +158,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if connections.closing {
             return;
         }
-        // One that went away before it was accepted is no loss.
+        // A connection that was closed before it was accepted is skipped.
         let Ok(stream) = stream else { continue };
         let Ok(copy) = stream.try_clone() else { continue };
         let number = connections.next;
@@ -198,17 +198,17 @@ fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request gets.
+/// The answer to a request.
 struct Reply {
     number: usize,
-    /// Not before this was released.
+    /// The answer waits until this number was released.
     held: Option<u64>,
     what: What,
 }
 
 enum What {
     Json(u16, Value),
-    /// For a usage limit.
+    /// Because of a usage limit.
     Refusal {
         headers: Vec<(&'static str, String)>,
         body: Value,
@@ -218,7 +218,7 @@ enum What {
         name: Name,
         answer: Answer,
     },
-    /// The beginning of an answer, up to its last word.
+    /// An answer without its last word and its end.
     Cut {
         protocol: Protocol,
         name: Name,
@@ -260,7 +260,7 @@ impl Reply {
         let what = match (route, heard) {
             (Route::Generate(protocol), Some((_, heard))) => generate(shared, number, protocol, &heard, &kind),
             (Route::CountTokens(protocol), _) => What::Json(200, protocol.token_count()),
-            // Both the usual shape and the one that Codex looks for.
+            // Both the usual format and the one that Codex looks for.
             (Route::Models, _) => What::Json(200, json!({"object": "list", "data": [], "models": []})),
             (Route::Generate(_) | Route::Other, _) => What::Json(200, json!({})),
         };
@@ -317,23 +317,24 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
                 Some(Failure::Limit(seconds)) => return refusal(protocol, seconds),
                 None => {}
             }
-            match due.deed {
-                Deed::Say(text) => Answer::say(text),
-                Deed::Stream { words, pause } => Answer::Text { pieces: numbered(words), pause },
-                Deed::Call(calls) => Answer::Calls(calls),
-                Deed::Huge(bytes) => Answer::Text { pieces: huge(bytes), pause: Duration::ZERO },
-                Deed::Fail(status) => return What::Json(status, protocol.failure(status)),
-                Deed::Limit(seconds) => return refusal(protocol, seconds),
-                Deed::Hang => return What::Nothing,
-                Deed::Heavy { tokens, text } => {
+            match due.action {
+                Action::Say(text) => Answer::say(text),
+                Action::Stream { words, pause } => Answer::Text { pieces: numbered(words), pause },
+                Action::Call(calls) => Answer::Calls(calls),
+                Action::Huge(bytes) => Answer::Text { pieces: huge(bytes), pause: Duration::ZERO },
+                Action::Fail(status) => return What::Json(status, protocol.failure(status)),
+                Action::Limit(seconds) => return refusal(protocol, seconds),
+                Action::Hang => return What::Nothing,
+                Action::Heavy { tokens, text } => {
                     input_tokens = tokens;
                     Answer::say(text)
                 }
-                Deed::Empty => Answer::Text { pieces: Vec::new(), pause: Duration::ZERO },
-                Deed::Malformed(tool) => Answer::Malformed(tool),
-                Deed::Cut(words) => {
+                Action::Empty => Answer::Text { pieces: Vec::new(), pause: Duration::ZERO },
+                Action::Malformed(tool) => Answer::Malformed(tool),
+                Action::Cut(words) => {
                     let name = name_of(shared, number, heard, INPUT_TOKENS);
-                    // The word after the last one is where it ends: the last word of an answer may say that it is over.
+                    // The answer is built with one more word and cut before it: the last word of an answer may say that
+                    // the answer is complete.
                     let answer = Answer::Text { pieces: numbered(words + 1), pause: Duration::ZERO };
                     return What::Cut { protocol, name, answer };
                 }
@@ -361,7 +362,7 @@ fn name_of(shared: &Shared, number: usize, heard: &Heard, input_tokens: u64) -> 
     Name { answer: format!("{}_{number}", shared.port), model: heard.model.clone(), input_tokens }
 }
 
-/// `word1 word2 …`, a piece each.
+/// `word1 word2 …`, each in a piece of its own.
 fn numbered(words: usize) -> Vec<String> {
     let word = |index: usize| if index == 1 { "word1".to_owned() } else { format!(" word{index}") };
     (1..=words).map(word).collect()

@@ -1,4 +1,4 @@
-//! Answers to requests that demand JSON of a given shape: the smallest value that fits, made from the schema.
+//! Answers to requests that demand JSON with a given schema: the smallest value that fits, made from the schema.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,5 @@
-//! A person's desk: a home folder, a project, and a terminal in which commands are typed one after the other.
+//! A simulated person's environment: a home folder, a project, and a terminal in which commands are typed one after the
+//! other.
 
 use crate::steady;
 use anyhow::{Context, Result, bail};
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 /// In every picture it is two minutes past ten, so that the times in a list are the same each time.
 const TIME: u64 = 10 * 3600 + 2 * 60;
 const DAY: u64 = 24 * 3600;
-/// What never comes has failed.
+/// What has not come after this time has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Desk {
@@ -24,22 +25,22 @@ pub struct Desk {
     root: TempDir,
     pty: Pty,
     pub screen: Screen,
-    /// So many seconds ago it was the time of the picture.
+    /// How many seconds ago it was the time of the picture.
     back: u64,
-    /// What was to be seen before a session was left, where that is the picture.
+    /// What was on the screen before a session was detached, where that is the picture.
     pub attached: Option<Screen>,
-    /// The ids of all sessions so far, also of those that were archived since.
+    /// The ids of all sessions so far, including archived ones.
     ids: Vec<String>,
 }
 
-/// Leaves an attached session.
+/// Detaches from a session.
 pub const DETACH: &str = "\x1c";
-/// Types nothing: what is to be seen is the picture.
+/// Types nothing: the picture is what the screen shows.
 pub const SHOT: &str = "";
 
 impl Desk {
     pub fn new(program: &Path, size: Size) -> Result<Desk> {
-        // As long as the path that the picture shows instead: what comes behind it stays in its column.
+        // As long as the path that the picture shows instead, so that what follows it stays in its column.
         let root = tempfile::Builder::new().prefix("o").rand_bytes(3).tempdir_in("/tmp")?;
         let git = root.path().join("src/shop/.git");
         std::fs::create_dir_all(&git)?;
@@ -66,14 +67,14 @@ impl Desk {
         self.root().join(".local/state/ostler/sessions")
     }
 
-    /// What the clock shows from now on: so many seconds before the time of the picture.
+    /// Sets the clock to this many seconds before the time of the picture.
     pub fn set_clock_back(&self, seconds: u64) -> Result<()> {
         let (file, new) = (self.root().join(".clock"), self.root().join(".clock.new"));
         std::fs::write(&new, format!("-{}", self.back + seconds))?;
         Ok(std::fs::rename(new, file)?)
     }
 
-    /// A program in the project, with nothing of the environment of the person who makes the picture.
+    /// A program in the project, without the environment of the person who makes the picture.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let home = self.root();
         let mut command = Command::new(program);
@@ -88,7 +89,7 @@ impl Desk {
         command
     }
 
-    /// The project is a repository with these files, and one commit.
+    /// Makes the project a repository with these files and one commit.
     pub fn has_repository(&self, files: &[(&str, &str)]) -> Result<()> {
         let folder = self.root().join("src/shop");
         std::fs::remove_dir_all(folder.join(".git"))?;
@@ -113,24 +114,24 @@ impl Desk {
     /// Runs a command that the picture does not show, and returns what it printed.
     pub fn unseen(&self, words: &[&str]) -> Result<String> {
         let output = self.command(&self.program).args(words).stdin(Stdio::null()).output()?;
-        // How a session ended is for the scene; wrong usage and failures of the program itself are not.
+        // The scene decides what a session's outcome means; wrong usage and failures of the program itself are errors.
         if matches!(output.status.code(), None | Some(2 | 3 | 125)) {
             bail!("ostler {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Types a command and shows all that comes of it. `keys`: what is typed once the screen shows a text.
+    /// Types a command and shows its output. `keys`: what is typed once the screen shows a text.
     pub fn types(&mut self, typed: &str, words: &[&str], keys: &[(&str, &str)]) -> Result<()> {
         self.screen.feed(format!("\x1b[1;32m$\x1b[0m \x1b[1m{typed}\x1b[0m\r\n").as_bytes());
         let theirs = &self.pty.theirs;
-        // The terminal has to control the program, as a shell would arrange it.
+        // The terminal has to be the controlling terminal of the program, as with a shell.
         let mut command = self.command("setsid");
         command.args(["--ctty", "--wait"]).arg(&self.program).args(words);
         command.stdin(theirs.try_clone()?).stdout(theirs.try_clone()?).stderr(theirs.try_clone()?);
         let mut child = command.spawn().context("setsid (util-linux) is needed")?;
         let deadline = Instant::now() + PATIENCE;
-        // What came of earlier commands, and what this one has written, as it came.
+        // The screen after earlier commands, and what this command has written so far.
         let (before, mut written) = (self.screen.clone(), Vec::new());
         let mut keys = keys.iter();
         let mut next = keys.next();
@@ -147,7 +148,7 @@ impl Desk {
                 next = keys.next();
             }
             if came {
-                // From the beginning: what has to be made steady may have come in two pieces.
+                // From the beginning: a text that has to be replaced may have come in two pieces.
                 self.screen = before.clone();
                 let steady = self.steady(&written)?;
                 self.screen.feed(&steady);
@@ -162,7 +163,7 @@ impl Desk {
         }
     }
 
-    /// Takes what was written. `false`: nothing came for a moment.
+    /// Reads what was written. `false`: nothing came for a moment.
     fn reads(&self, written: &mut Vec<u8>) -> Result<bool> {
         let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         poll(&mut [PollFd::new(&self.pty.ours, PollFlags::IN)], Some(&moment))?;
@@ -177,10 +178,10 @@ impl Desk {
         }
     }
 
-    /// The same for the person who makes the picture, wherever and whenever.
+    /// Makes the output independent of the person who makes the picture, of the place and of the time.
     fn steady(&mut self, written: &[u8]) -> Result<Vec<u8>> {
         let home = self.root().to_string_lossy().into_owned();
-        // Agents name folders of their own by the path of the project.
+        // Agents name folders of their own after the path of the project.
         let encoded = home.replace(['/', '.'], "-");
         let text = String::from_utf8_lossy(written).replace(&home, "/home/ann").replace(&encoded, "-home-ann");
         let found = steady::ids(&self.sessions())?;
@@ -199,7 +200,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Ends every session; nothing of a picture stays behind.
+    /// Ends every session, so that nothing of a picture stays behind.
     pub fn clears_up(&self) -> Result<()> {
         self.unseen(&["stop", "--all", "--kill"]).map(drop)
     }

@@ -1,11 +1,11 @@
-//! Pictures of ostler at work, as SVG: a real run of the program in a pseudo-terminal, shown by our own emulator. The demo
+//! Pictures of ostler, as SVG: a real run of the program in a pseudo-terminal, shown by our own emulator. The demo
 //! agent does the work, so neither a key nor a network is needed.
 //!
 //! `ostler-pictures OSTLER FOLDER` runs every scene with that program and writes one picture each.
 //!
-//! A picture that is made again differs only in what has changed in the program: session ids, conversation ids, temporary
-//! paths, process ids and durations are replaced by fixed ones ([`steady`]); the ages in a list come from the program's own
-//! test clock, which is set back before each session starts.
+//! A picture that is made again differs only in what has changed in the program: session ids, conversation ids,
+//! temporary paths, process ids and durations are replaced by fixed ones ([`steady`]); the ages in a list come from the
+//! program's own test clock, which is set back before each session starts.
 
 mod desk;
 mod scenes;

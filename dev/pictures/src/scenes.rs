@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub struct Scene {
     pub name: &'static str,
-    /// For people who cannot see it.
+    /// A description for people who cannot see the picture.
     title: &'static str,
     rows: u16,
     columns: u16,
@@ -73,7 +73,7 @@ const HOUR: u64 = 60 * MINUTE;
 
 /// A session in the background, and its id.
 fn start(desk: &Desk, ago: u64, words: &[&str]) -> Result<String> {
-    // Some seconds more: the picture takes its time.
+    // Some seconds more, because making the picture takes time.
     desk.set_clock_back(ago + 20)?;
     desk.unseen(&[&["run", "-d"], words].concat())
 }
@@ -126,7 +126,7 @@ fn answer(desk: &mut Desk) -> Result<()> {
     desk.types("ostler answer", &["answer"], &[("[y/n", "y\r")])
 }
 
-/// The dashboard: two that need a person, two that work, one that rests, one that has ended.
+/// The dashboard: two sessions that need a person, two that work, one that is idle, one that has ended.
 fn ui(desk: &mut Desk) -> Result<()> {
     let over = start(desk, 2 * HOUR, &["--name", "changelog", "demo", "say The changelog has the new command."])?;
     desk.unseen(&["wait", &over])?;
@@ -153,7 +153,7 @@ fn chat(desk: &mut Desk) -> Result<()> {
     desk.types("ostler attach fix", &["attach", "fix"], &[("detaches", DETACH)])
 }
 
-/// Three attempts at one bug, of which one is right.
+/// Three attempts to fix one bug, of which one is right.
 fn groups(desk: &mut Desk) -> Result<()> {
     desk.set_clock_back(0)?;
     desk.has_repository(&[

@@ -1,5 +1,5 @@
-//! What differs from run to run, made the same, before it is drawn: ids and durations in the same width, so that columns stay
-//! in line.
+//! Replaces what differs from run to run before it is drawn. Ids and durations keep their width, so that columns stay
+//! aligned.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub fn ids(sessions: &Path) -> std::io::Result<Vec<String>> {
     Ok(found.into_iter().map(|(_, id)| id).collect())
 }
 
-/// The same text, whenever it was made.
+/// Replaces everything in a text that depends on when it was made.
 pub fn steady(text: &str, ids: &[String]) -> String {
     let mut text = text.to_owned();
     for (id, instead) in ids.iter().zip(IDS) {
@@ -34,7 +34,7 @@ pub fn steady(text: &str, ids: &[String]) -> String {
     without_pids(&text)
 }
 
-/// `7m 23s` → `7m 20s`: how long a scene takes is not the same each time. For what is drawn already, like times of day.
+/// `7m 23s` → `7m 20s`: the duration of a scene differs each time. For text that is drawn already, like times of day.
 pub fn without_seconds(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let is_count = |word: &str, unit: char| {
@@ -46,8 +46,8 @@ pub fn without_seconds(text: &str) -> String {
     steady.collect::<Vec<_>>().join(" ")
 }
 
-/// `since 07:04` → `since 09:41`. For what is drawn already: a program that draws on the whole screen may move the cursor
-/// between two words.
+/// `since 07:04` → `since 09:41`. For text that is drawn already: a program that draws on the whole screen may move the
+/// cursor between two words.
 pub fn without_times(text: &str) -> String {
     const SINCE: &str = "since ";
     let is_time = |text: &str| {
@@ -75,7 +75,7 @@ fn without_pids(text: &str) -> String {
     out
 }
 
-/// Replaces what is between spaces and punctuation of paths.
+/// Replaces words, which are separated by spaces and by the punctuation of paths.
 fn words(text: &str, instead: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let is_inner = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
@@ -85,7 +85,7 @@ fn words(text: &str, instead: impl Fn(&str) -> Option<String>) -> String {
             true => rest.find(|c| !is_inner(c)).unwrap_or(rest.len()),
             false => first.len_utf8(),
         };
-        // What ends a sentence is not part of the word.
+        // A full stop at the end of a sentence is not part of the word.
         let dots = rest[..end].len() - rest[..end].trim_end_matches('.').len();
         let (word, after) = rest.split_at(if dots < end { end - dots } else { end });
         let (stem, ending) = word.strip_suffix(".jsonl").map_or((word, ""), |stem| (stem, ".jsonl"));
@@ -96,7 +96,7 @@ fn words(text: &str, instead: impl Fn(&str) -> Option<String>) -> String {
     out
 }
 
-/// For a UUID, or for the end of one whose beginning had no room.
+/// For a UUID, or for the end of one that was cut at its beginning.
 fn conversation(word: &str) -> Option<String> {
     let begin = 36_usize.checked_sub(word.len()).filter(|begin| *begin < 16)?;
     let is_uuid = word.bytes().zip(begin..).all(|(byte, place)| match place {
@@ -106,7 +106,7 @@ fn conversation(word: &str) -> Option<String> {
     is_uuid.then(|| CONVERSATION[begin..].to_owned())
 }
 
-/// The short name of a commit.
+/// For the short name of a commit.
 fn commit(word: &str) -> Option<String> {
     let hex = word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     (word.len() == 7 && hex && word.bytes().any(|byte| byte.is_ascii_digit())).then(|| "5e0c1f7".to_owned())

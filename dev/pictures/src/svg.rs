@@ -1,12 +1,12 @@
-//! A screen as SVG: text on a grid, in the viewer's own fixed-width font. No script, no foreign font, no link, and a
-//! background of its own, so that it reads the same on a light and on a dark page.
+//! A screen as SVG: text on a grid, in the viewer's own fixed-width font. No script, no external font, no link, and a
+//! background of its own, so that it can be read on a light and on a dark page.
 
 use ostler_screen::{Look, Paint, Piece};
 use std::fmt::Write;
 
-/// Of one cell, for a font size of 14.
+/// The size of one cell, for a font size of 14.
 const CELL: (f64, f64) = (8.4, 19.0);
-/// Around the text; above it is the bar of the window.
+/// The margin around the text; above the text is the title bar of the window.
 const MARGIN: (f64, f64) = (18.0, 46.0);
 
 const BACKGROUND: &str = "#1d2026";
@@ -16,7 +16,7 @@ const PALETTE: [&str; 16] = [
     "#a6dd88", "#f0d399", "#83c5ff", "#e0aaf0", "#7adbe4", "#ffffff",
 ];
 
-/// The rows up to the last that shows something.
+/// Draws the rows up to the last that shows something.
 pub fn draw(rows: &[Vec<Piece>], columns: u16, title: &str) -> String {
     let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
     let width = MARGIN.0 * 2.0 + CELL.0 * f64::from(columns);
@@ -72,7 +72,7 @@ fn draw_piece(svg: &mut String, piece: &Piece, top: f64) {
         decoration.map(|line| format!(" text-decoration=\"{line}\"")),
     ];
     attributes.extend(more.into_iter().flatten());
-    // The length keeps the grid, whatever font there is.
+    // The text length keeps the grid with any font.
     let _ = writeln!(
         svg,
         "<text x=\"{x:.1}\" y=\"{:.1}\" textLength=\"{width:.1}\" lengthAdjust=\"spacingAndGlyphs\" \
@@ -82,7 +82,7 @@ fn draw_piece(svg: &mut String, piece: &Piece, top: f64) {
     );
 }
 
-/// `None`: that of the window.
+/// `None`: the colour of the window.
 fn colours(look: &Look) -> (Option<String>, Option<String>) {
     let (foreground, background) = (colour(look.foreground), colour(look.background));
     match look.inverse {

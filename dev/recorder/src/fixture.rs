@@ -1,4 +1,4 @@
-//! Playing one scene with the real agent, and writing down what happens.
+//! Plays one scene with the real agent, and records what happens.
 
 use crate::normal::{Normal, Surroundings};
 use crate::process::{Heard, Process, Waited};
@@ -14,29 +14,30 @@ use ostler_core::fact::{Ask, Fact};
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
 use ostler_mock_llm::{Request, Server};
-use ostler_replay::{Deed, End, Recording, Run, Step, Text};
+use ostler_replay::{Action, End, Recording, Run, Step, Text};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The slowest agent gives up on a dead request after half a minute.
+/// The slowest agent gives up on a failed request after half a minute.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How exactly the time is known at which a transcript grows.
+/// How precisely the time is known at which a transcript grows.
 const TICK: Duration = Duration::from_millis(5);
 
-/// After its last turn an agent is left alone for this long, so that it is seen how late it saves.
+/// How long an agent is left running after its last turn, to see how late it saves.
 const AFTERWARDS: Duration = Duration::from_millis(400);
 
-/// Nobody answers before the question is all there; what comes behind it would otherwise fall before or behind the answer.
+/// The answer to a question is sent only when the agent has been quiet this long. Otherwise later output of the
+/// question would come before or after the answer by chance.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// So many pieces of an answer show that it is being given.
+/// After this many pieces an answer counts as begun.
 const BUSY: usize = 3;
 
-/// Plays it and makes what is machine and chance the same for everybody.
+/// Plays the scene, and normalises what depends on the machine or on chance.
 pub fn record(scene: &Scene) -> Result<Recording> {
     let root = tempfile::Builder::new().prefix("ostler-record-").tempdir().context("a temporary folder")?;
     let (home, work) = (root.path().join("home"), root.path().join("work"));
@@ -77,16 +78,16 @@ struct Fixture<'a> {
     work: PathBuf,
     conversation: String,
     transcript: Option<PathBuf>,
-    /// How much of it is written down.
+    /// How many bytes of the transcript are recorded.
     saved: usize,
 }
 
-/// One process under way.
+/// A running process.
 struct Take {
     process: Process,
     decoder: Box<dyn Decoder>,
-    deeds: Vec<(Instant, Deed)>,
-    /// When it last said something.
+    actions: Vec<(Instant, Action)>,
+    /// When it last printed something.
     heard: Instant,
     asked: Option<Ask>,
     said: usize,
@@ -114,7 +115,7 @@ impl Fixture<'_> {
         let mut take = Take {
             process: Process::start(&mut command)?,
             decoder: self.agent.decoder(),
-            deeds: Vec::new(),
+            actions: Vec::new(),
             heard: begin,
             asked: None,
             said: 0,
@@ -136,12 +137,12 @@ impl Fixture<'_> {
             (Some(code), _) => End::Exit(code),
             (None, signal) => End::Signal(signal.context("neither exited nor killed")?),
         };
-        take.note(Deed::Ends(end));
+        take.note(Action::Ends(end));
         let below_home = |path: &PathBuf| path.strip_prefix(&self.home).map(|path| path.to_string_lossy().into_owned());
         Ok(Run {
             argv: launch.argv,
             transcript: self.transcript.as_ref().map(below_home).transpose()?,
-            steps: steps(begin, take.deeds),
+            steps: steps(begin, take.actions),
             files: files_below(&self.work)?
                 .into_iter()
                 .map(|file| {
@@ -151,7 +152,7 @@ impl Fixture<'_> {
         })
     }
 
-    /// What ostler would be asked for.
+    /// The session as ostler would have it.
     fn session(&self) -> Session {
         let arguments: &[&str] = if self.scene.allowed { self.scene.agent.allowing() } else { &[] };
         Session {
@@ -194,7 +195,7 @@ impl Fixture<'_> {
             }
             Act::SayUntilBusy(text) => {
                 self.say(text, take)?;
-                // Not every agent shows that it is being answered; the model knows.
+                // Not every agent shows that it gets an answer, but the model server knows.
                 self.until("an answer", take, |fixture, take| {
                     take.said >= BUSY || fixture.server.requests().iter().any(is_hung)
                 })
@@ -210,7 +211,7 @@ impl Fixture<'_> {
                     Some(words) => take.give(&words)?,
                     None => {
                         take.process.interrupt()?;
-                        take.note(Deed::Interrupted);
+                        take.note(Action::Interrupted);
                     }
                 }
                 self.until_turn_ends(take)
@@ -255,12 +256,12 @@ impl Fixture<'_> {
     fn hear(&mut self, at: Instant, heard: Heard, take: &mut Take) {
         take.heard = at;
         let text = match heard {
-            Heard::Complained(text) => return take.deeds.push((at, Deed::Complains(text))),
+            Heard::Complained(text) => return take.actions.push((at, Action::PrintsError(text))),
             Heard::Printed(text) => text,
         };
         let mut facts = Vec::new();
         take.decoder.line(text.text.as_bytes(), &mut facts);
-        take.deeds.push((at, Deed::Prints(text)));
+        take.actions.push((at, Action::Prints(text)));
         for fact in facts {
             match fact {
                 Fact::Native { id } => self.conversation = id,
@@ -291,7 +292,7 @@ impl Fixture<'_> {
         }
     }
 
-    /// Writes down the lines that have come; at the end also what stands after the last of them.
+    /// Records the new lines of the transcript; at the end also what follows the last line.
     fn look_at_transcript(&mut self, take: &mut Take, at_end: bool) -> Result<()> {
         if self.transcript.is_none() {
             self.transcript = self.find_transcript()?;
@@ -302,14 +303,14 @@ impl Fixture<'_> {
         for line in new.split_inclusive('\n') {
             let whole = line.ends_with('\n');
             if whole || at_end {
-                take.note(Deed::Saves(Text { text: line.trim_end_matches('\n').to_owned(), whole }));
+                take.note(Action::Saves(Text { text: line.trim_end_matches('\n').to_owned(), whole }));
                 self.saved += line.len();
             }
         }
         Ok(())
     }
 
-    /// Only one that is text: a recording holds no database.
+    /// Only a transcript that is text: a recording holds no database.
     fn find_transcript(&self) -> Result<Option<PathBuf>> {
         let home = self.home.to_string_lossy().into_owned();
         let variable = |name: &str| (name == "HOME").then(|| home.clone());
@@ -325,42 +326,42 @@ impl Fixture<'_> {
 }
 
 impl Take {
-    fn note(&mut self, deed: Deed) {
-        self.deeds.push((Instant::now(), deed));
+    fn note(&mut self, action: Action) {
+        self.actions.push((Instant::now(), action));
     }
 
     fn give(&mut self, bytes: &[u8]) -> Result<()> {
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let whole = line.ends_with(b"\n");
             let text = String::from_utf8_lossy(line).trim_end_matches('\n').to_owned();
-            self.note(Deed::Reads(Text { text, whole }));
+            self.note(Action::Reads(Text { text, whole }));
         }
         self.process.give(bytes)
     }
 
     fn end_input(&mut self) {
         self.process.end_input();
-        self.note(Deed::InputEnds);
+        self.note(Action::InputEnds);
     }
 }
 
-/// The model keeps its answer to this one to itself.
+/// The model does not answer this request.
 fn is_hung(request: &Request) -> bool {
     request.turn().is_some_and(|turn| turn.user_messages.last().is_some_and(|message| message == "hang"))
 }
 
-/// What happened, in order, with the time in between. A reader of a stream may have been a little late to tell.
-fn steps(begin: Instant, mut deeds: Vec<(Instant, Deed)>) -> Vec<Step> {
-    deeds.sort_by_key(|(at, _)| *at);
+/// What happened, in order, with the time in between. A thread that reads a stream may have reported a little late.
+fn steps(begin: Instant, mut actions: Vec<(Instant, Action)>) -> Vec<Step> {
+    actions.sort_by_key(|(at, _)| *at);
     let mut before = begin;
-    let timed = deeds.into_iter().map(|(at, deed)| {
+    let timed = actions.into_iter().map(|(at, action)| {
         let pause = at.saturating_duration_since(std::mem::replace(&mut before, at));
-        Step { pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX), deed }
+        Step { pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX), action }
     });
     timed.collect()
 }
 
-/// In the order of their names. A folder that does not exist yet has none.
+/// The files below a folder, in the order of their names. A folder that does not exist yet has none.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut open = vec![folder.to_owned()];

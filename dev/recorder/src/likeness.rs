@@ -1,17 +1,17 @@
-//! What two recordings of the same agent differ in by chance: pauses, and how its output, its complaints and its transcript
-//! fall in between each other. A new recording takes both over from the one before wherever it says the same, so that a
-//! diff shows what an agent says now and did not say before, and nothing else.
+//! Removes random differences between two recordings of the same agent: pauses, and the order in which its output, its
+//! errors and its transcript are interleaved. A new recording takes both over from the earlier one wherever the
+//! contents are the same, so that a diff shows only what an agent says now and did not say before.
 
-use ostler_replay::{Deed, Recording, Run, Step};
+use ostler_replay::{Action, Recording, Run, Step};
 
 /// A pause that has become this much longer or shorter is worth a line in a diff.
 const MUCH: u64 = 10;
 const LONG_MS: u64 = 2000;
 
-/// Things that happen beside each other. Within one of them the order is the agent's own.
+/// Streams of events that are independent of each other. Within one of them the order is the agent's own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strand {
-    /// What it is told and what it says, where one follows from the other.
+    /// Input and output, where one follows from the other.
     Dialogue,
     Complaints,
     Transcript,
@@ -19,24 +19,26 @@ enum Strand {
 
 const STRANDS: [Strand; 3] = [Strand::Dialogue, Strand::Complaints, Strand::Transcript];
 
-fn strand(deed: &Deed) -> Strand {
-    match deed {
-        Deed::Reads(_) | Deed::InputEnds | Deed::Interrupted | Deed::Prints(_) | Deed::Ends(_) => Strand::Dialogue,
-        Deed::Complains(_) => Strand::Complaints,
-        Deed::Saves(_) => Strand::Transcript,
+fn strand(action: &Action) -> Strand {
+    match action {
+        Action::Reads(_) | Action::InputEnds | Action::Interrupted | Action::Prints(_) | Action::Ends(_) => {
+            Strand::Dialogue
+        }
+        Action::PrintsError(_) => Strand::Complaints,
+        Action::Saves(_) => Strand::Transcript,
     }
 }
 
-/// The places of the steps, one strand after the other.
+/// The positions of the steps, one strand after the other.
 pub fn strand_by_strand(steps: &[Step]) -> Vec<usize> {
     STRANDS.into_iter().flat_map(|one| places(steps, one)).collect()
 }
 
 fn places(steps: &[Step], of: Strand) -> Vec<usize> {
-    (0..steps.len()).filter(|&place| strand(&steps[place].deed) == of).collect()
+    (0..steps.len()).filter(|&place| strand(&steps[place].action) == of).collect()
 }
 
-/// Gives a new recording the order and the pauses of the one before, where it says the same.
+/// Gives a new recording the order and the pauses of the earlier one, where the contents are the same.
 pub fn keep(new: &mut Recording, before: &Recording) {
     for (run, before) in new.runs.iter_mut().zip(&before.runs) {
         keep_order(run, before);
@@ -53,7 +55,7 @@ pub fn keep(new: &mut Recording, before: &Recording) {
     }
 }
 
-/// No more exact than it can be: 1, 2 or 5 times a power of ten, and next to nothing is nothing.
+/// Rounds pauses to 1, 2 or 5 times a power of ten, and very short ones to 0.
 pub fn round(recording: &mut Recording) {
     for step in recording.runs.iter_mut().flat_map(|run| &mut run.steps) {
         let mut steps = (0..6).flat_map(|power| [1, 2, 5].map(|step| step * 10_u64.pow(power)));
@@ -66,7 +68,7 @@ fn is_of_another_order(one: u64, other: u64) -> bool {
     long > LONG_MS && long > short.saturating_mul(MUCH)
 }
 
-/// Every step goes where its like was; a new one behind the step of its strand that it follows.
+/// Puts every step where the same step was before; a new step comes after the step of its strand that it follows.
 fn keep_order(run: &mut Run, before: &Run) {
     let mut wanted = vec![0; run.steps.len()];
     for one in STRANDS {
@@ -82,23 +84,27 @@ fn keep_order(run: &mut Run, before: &Run) {
         *time += step.pause_ms;
         Some(*time)
     });
-    let mut steps: Vec<(usize, u64, Deed)> =
-        wanted.into_iter().zip(times).zip(&run.steps).map(|((at, time), step)| (at, time, step.deed.clone())).collect();
+    let mut steps: Vec<(usize, u64, Action)> = wanted
+        .into_iter()
+        .zip(times)
+        .zip(&run.steps)
+        .map(|((at, time), step)| (at, time, step.action.clone()))
+        .collect();
     steps.sort_by_key(|(at, _, _)| *at);
     let mut reached = 0;
     run.steps = steps
         .into_iter()
-        .map(|(_, time, deed)| {
+        .map(|(_, time, action)| {
             let pause_ms = time.saturating_sub(reached);
             reached = reached.max(time);
-            Step { pause_ms, deed }
+            Step { pause_ms, action }
         })
         .collect();
 }
 
-/// A longest common subsequence of some steps of the one and some of the other, as pairs of places.
+/// A longest common subsequence of some steps of both recordings, as pairs of positions.
 fn common(new: &[Step], these: &[usize], old: &[Step], those: &[usize]) -> Vec<(usize, usize)> {
-    let same = |i: usize, j: usize| new[these[i]].deed == old[those[j]].deed;
+    let same = |i: usize, j: usize| new[these[i]].action == old[those[j]].action;
     let width = those.len() + 1;
     let mut longest = vec![0u32; (these.len() + 1) * width];
     for i in (0..these.len()).rev() {
@@ -129,13 +135,13 @@ mod tests {
     use super::*;
     use ostler_replay::Text;
 
-    /// `>a`: it prints a; `+a`: it saves a.
+    /// `>a`: the agent prints a; `+a`: it saves a.
     fn recording(steps: &[(u64, &str)]) -> Recording {
         let step = |(pause_ms, words): &(u64, &str)| {
             let (kind, text) = words.split_at(1);
             let text = Text::line(text);
-            let deed = if kind == "+" { Deed::Saves(text) } else { Deed::Prints(text) };
-            Step { pause_ms: *pause_ms, deed }
+            let action = if kind == "+" { Action::Saves(text) } else { Action::Prints(text) };
+            Step { pause_ms: *pause_ms, action }
         };
         Recording {
             agent: String::new(),
@@ -161,7 +167,7 @@ mod tests {
         keep(&mut new, &before);
         let kept = [(200, ">a"), (20, ">new"), (5, "+x"), (0, "+more"), (10, ">b"), (100, "+y")];
         let texts =
-            |recording: &Recording| recording.runs[0].steps.iter().map(|step| step.deed.clone()).collect::<Vec<_>>();
+            |recording: &Recording| recording.runs[0].steps.iter().map(|step| step.action.clone()).collect::<Vec<_>>();
         assert_eq!(texts(&new), texts(&recording(&kept)));
     }
 

@@ -1,9 +1,8 @@
-//! `cargo xtask record [AGENT…] [--scene NAME]`: what the real agents say and write, as recordings.
+//! `cargo xtask record [AGENT…] [--scene NAME]`: records what the real agents print and write.
 //!
-//! Each [`scene`] runs an agent exactly as ostler would start it, in an empty home and against a model that does as it is
-//! told. Names, times and places are made the same for everybody ([`normal`]), and what else two recordings differ in by
-//! chance is taken over from the one before ([`likeness`]): so a new version of an agent is this one command, and what the
-//! diff shows is what has changed.
+//! Each [`scene`] runs an agent exactly as ostler would start it, in an empty home and with a scripted model. Names,
+//! times and places are normalised ([`normal`]), and other random differences are taken over from the earlier recording
+//! ([`likeness`]). So after an update of an agent this one command is enough, and the diff shows what has changed.
 
 mod fixture;
 mod likeness;
@@ -71,7 +70,7 @@ fn record(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// The recording that is there. One of an older format is as good as none: it is being replaced.
+/// The existing recording. A recording in an older format counts as missing: it is being replaced.
 fn read(file: &Path) -> Result<Option<Recording>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Recording::read(&text).ok()),

@@ -1,35 +1,36 @@
-//! Making the same what differs by chance: names that agents make up, times, ports, and where on which machine it was.
+//! Normalises what differs by chance: names that agents make up, times, ports, and the paths of the machine.
 //!
-//! Two things are promised: nothing of the machine that recorded is left, and two recordings of the same agent are the same.
-//! What is replaced is recognised by its value wherever it can be (this port, this folder, a time while it was recorded),
-//! so that nothing else is hit. The lines keep their own form: they are gone through as text, not parsed and printed anew.
+//! Two things are promised: nothing of the machine that recorded is left, and two recordings of the same agent are the
+//! same. What is replaced is recognised by its value wherever possible (this port, this folder, a time during the
+//! recording), so that nothing else is replaced. The lines keep their format: they are processed as text, not parsed
+//! and printed again.
 
 use crate::words;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
-use ostler_replay::{Deed, Run, Step, Text};
+use ostler_replay::{Action, Run, Step, Text};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Longer texts are the agent's instructions to its model; their beginning tells which.
+/// Longer texts are the agent's instructions to its model; their beginning is enough to recognise them.
 const LONG: usize = 300;
 const BEGINNING: usize = 80;
 
-/// How much a clock may be off.
+/// By how many seconds a clock may be off.
 const AROUND: i64 = 60;
 
-/// What a number under such a name measures is different every time.
+/// A number under such a name is a measurement, and differs every time.
 const MEASURES: [&str; 4] = ["_ms", "Ms", "nanos", "duration"];
 
-/// What a text under such a name is, is different every time.
+/// A text under such a name differs every time.
 const NUMBERS_OF_PROCESSES: [&str; 2] = ["process_id", "pid"];
 
-/// What follows these words is different every time.
+/// The text after these words differs every time.
 const BEFORE_CHANCE: [&str; 3] = ["Chunk ID: ", "PGID: ", "Wall time: "];
 
 /// What agents complain about only when the machine is busy.
 const OF_A_BUSY_MACHINE: [&str; 1] = ["[STARTUP] "];
 
-/// Where and when it was recorded.
+/// Where and when the recording was made.
 pub struct Surroundings {
     root: String,
     port: String,
@@ -49,23 +50,23 @@ impl Surroundings {
     }
 }
 
-/// One recording's worth of new names.
+/// The new names of one recording.
 pub struct Normal {
-    /// Text that is always the same one thing.
+    /// Texts that are always replaced by the same text.
     fixed: Vec<(String, String)>,
-    /// None of these may be in a recording.
+    /// None of these texts may be in a recording.
     forbidden: Vec<String>,
     port: String,
-    /// Today, and at midnight the day after.
+    /// The day of the recording, and the next day if midnight came meanwhile.
     dates: Vec<String>,
     seconds: std::ops::RangeInclusive<i64>,
     names: HashMap<String, String>,
-    /// How many names of each kind there are.
+    /// How many names of each kind exist.
     counts: HashMap<String, usize>,
 }
 
 impl Normal {
-    /// The conversation is the first to get a name.
+    /// The conversation gets the first name.
     pub fn new(surroundings: &Surroundings, conversation: &str) -> Normal {
         let agents = ostler_mock_llm::agents::folder();
         let real = agents.canonicalize().unwrap_or_else(|_| agents.clone());
@@ -75,7 +76,7 @@ impl Normal {
             (agents.to_string_lossy().into_owned(), "/agents".to_owned()),
             (real.to_string_lossy().into_owned(), "/agents".to_owned()),
         ];
-        // Names of files may have the beginning of it only.
+        // Names of files may have only the beginning of it.
         if let Some(short) = conversation.get(..8).filter(|_| words::uuid(conversation).is_some()) {
             fixed.push((short.to_owned(), "00000001".to_owned()));
         }
@@ -112,32 +113,32 @@ impl Normal {
         }
     }
 
-    /// Names are given strand by strand: how those fall in between each other is chance.
+    /// Names are given strand by strand, because the order in which strands are interleaved is random.
     fn steps(&mut self, mut steps: Vec<Step>) -> Vec<Step> {
-        steps.retain(|step| !is_of_a_busy_machine(&step.deed));
+        steps.retain(|step| !is_of_a_busy_machine(&step.action));
         for place in crate::likeness::strand_by_strand(&steps) {
-            steps[place].deed = self.deed(steps[place].deed.clone());
+            steps[place].action = self.action(steps[place].action.clone());
         }
         steps
     }
 
-    fn deed(&mut self, deed: Deed) -> Deed {
+    fn action(&mut self, action: Action) -> Action {
         let mut line = |text: Text| Text { text: self.line(&text.text), ..text };
-        match deed {
-            Deed::Reads(text) => Deed::Reads(line(text)),
-            Deed::Prints(text) => Deed::Prints(line(text)),
-            Deed::Complains(text) => Deed::Complains(line(text)),
-            Deed::Saves(text) => Deed::Saves(line(text)),
-            Deed::InputEnds | Deed::Interrupted | Deed::Ends(_) => deed,
+        match action {
+            Action::Reads(text) => Action::Reads(line(text)),
+            Action::Prints(text) => Action::Prints(line(text)),
+            Action::PrintsError(text) => Action::PrintsError(line(text)),
+            Action::Saves(text) => Action::Saves(line(text)),
+            Action::InputEnds | Action::Interrupted | Action::Ends(_) => action,
         }
     }
 
-    /// What would tell where it was recorded, if any of it is left.
+    /// A text that would reveal where the recording was made, if any is left.
     pub fn leak<'a>(&'a self, text: &str) -> Option<&'a str> {
         self.forbidden.iter().find(|place| text.contains(place.as_str())).map(String::as_str)
     }
 
-    /// A line of JSON, string by string and number by number, or of any other text.
+    /// Normalises a line: JSON string by string and number by number, anything else as text.
     fn line(&mut self, line: &str) -> String {
         if !line.starts_with('{') {
             return self.text(line);
@@ -180,7 +181,7 @@ impl Normal {
         self.time(whole).unwrap_or_else(|| number.to_owned())
     }
 
-    /// Any text, with everything of chance in it replaced.
+    /// Normalises any text.
     pub fn text(&mut self, text: &str) -> String {
         let text = self.fixed.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
         let (mut made, mut rest) = (String::new(), text.as_str());
@@ -196,7 +197,7 @@ impl Normal {
         made
     }
 
-    /// What stands at the beginning of this, how long it is, and what to put in its place.
+    /// What is at the beginning of this text: its length, and its replacement.
     fn recognised(&mut self, text: &str) -> Option<(usize, String)> {
         let begins = |length: usize| text.get(..length).map(str::to_owned);
         if let Some(length) = words::uuid(text) {
@@ -230,7 +231,7 @@ impl Normal {
         self.time(&number).map(|time| (length, time))
     }
 
-    /// A number that is a time of the recording, in seconds or thousandths.
+    /// A number that is a time during the recording, in seconds or milliseconds.
     fn time(&self, digits: &str) -> Option<String> {
         let seconds = match digits.len() {
             10 => digits.parse::<i64>().ok()?,
@@ -241,7 +242,7 @@ impl Normal {
         self.seconds.contains(&seconds).then_some(noted)
     }
 
-    /// The same name always becomes the same one, and two never become one.
+    /// The same name always gets the same replacement, and two names never get the same.
     fn name(&mut self, name: String, kind: &str, make: impl FnOnce(usize) -> String) -> String {
         let count = self.counts.entry(kind.to_owned()).or_default();
         self.names
@@ -254,15 +255,15 @@ impl Normal {
     }
 }
 
-fn is_of_a_busy_machine(deed: &Deed) -> bool {
-    matches!(deed, Deed::Complains(text) if OF_A_BUSY_MACHINE.iter().any(|words| text.text.starts_with(words)))
+fn is_of_a_busy_machine(action: &Action) -> bool {
+    matches!(action, Action::PrintsError(text) if OF_A_BUSY_MACHINE.iter().any(|words| text.text.starts_with(words)))
 }
 
 fn zero(character: char) -> char {
     if character.is_ascii_digit() { '0' } else { character }
 }
 
-/// A string of JSON with its quotes; one that does not end is taken to the end.
+/// The length of a JSON string with its quotes. A string without an end reaches to the end of the text.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (place, character) in text.char_indices().skip(1) {
@@ -275,13 +276,13 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// The beginning of a long string of JSON, cut where no character is cut in two.
+/// The beginning of a long JSON string. No character is cut in two.
 fn shortened(quoted: &str) -> String {
     if quoted.len() <= LONG {
         return quoted.to_owned();
     }
     let inner = quoted.chars().skip(1).take(BEGINNING).collect::<String>();
-    // Whatever was escaped near the cut goes with it.
+    // An escape sequence near the cut is removed.
     let safe =
         inner.rfind('\\').filter(|place| place + 6 > inner.len()).map_or(inner.as_str(), |place| &inner[..place]);
     format!("\"{} […]\"", safe.trim_end_matches('\\'))

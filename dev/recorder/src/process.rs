@@ -1,4 +1,4 @@
-//! One process of an agent: what it prints, line by line and with the time, and what it is given.
+//! One process of an agent: its output, line by line and with the time, and its input.
 
 use anyhow::{Context, Result};
 use ostler_replay::Text;
@@ -19,7 +19,7 @@ pub enum Heard {
     Complained(Text),
 }
 
-/// What came of waiting for a line.
+/// The result of waiting for a line.
 pub enum Waited {
     Heard(Instant, Heard),
     Nothing,
@@ -48,7 +48,7 @@ impl Process {
         self.stdin = None;
     }
 
-    /// It is our child and not collected yet, so the number is its own.
+    /// The process is our child and its exit is not collected yet, so the number cannot belong to another process.
     pub fn interrupt(&self) -> Result<()> {
         rustix::process::kill_process(Pid::from_child(&self.child), Signal::INT).context("cannot interrupt it")
     }
@@ -68,13 +68,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // After its end both only say so.
+        // After its exit both calls only return an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Ends with the stream.
+/// The thread ends with the stream.
 fn listen(stream: impl Read + Send + 'static, kind: fn(Text) -> Heard, to: Sender<(Instant, Heard)>) {
     std::thread::spawn(move || {
         let mut stream = BufReader::new(stream);

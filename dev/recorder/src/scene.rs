@@ -1,4 +1,4 @@
-//! What is played with which agent.
+//! Which scenes are played with which agent.
 
 use ostler_mock_llm::agents::Agent;
 
@@ -11,13 +11,13 @@ const STREAM: &str = "stream 1000 300";
 pub struct Scene {
     pub agent: Agent,
     pub name: &'static str,
-    /// Of one process each.
+    /// The acts of each process.
     pub runs: Vec<Vec<Act>>,
-    /// Whether its tools may run unasked.
+    /// Whether its tools may run without asking.
     pub allowed: bool,
 }
 
-/// What a person does, and what they wait for before doing the next thing.
+/// What a person does, and what the person waits for before the next act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Says something and waits for the end of the turn.
@@ -32,7 +32,7 @@ pub enum Act {
     Interrupt,
 }
 
-/// Whether one process takes any number of messages, or each its own.
+/// Whether one process takes any number of messages, or only one.
 pub fn takes_several(agent: Agent) -> bool {
     match agent {
         Agent::Claude | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => true,
@@ -45,7 +45,7 @@ pub fn of(agent: Agent) -> Vec<Scene> {
     let say = |text: &str| Act::Say(text.to_owned());
     let scene = |name, runs| Scene { agent, name, runs, allowed: true };
     let one = agent.shell_call("echo ran > proof; echo told");
-    // Some agents run both at once; the pause decides which comes back first.
+    // Some agents run both at the same time; the pause decides which ends first.
     let two = [agent.shell_call("echo one"), agent.shell_call("sleep 0.5; echo two; exit 3")]
         .map(|call| call.replace("tool ", ""));
     let mut scenes = vec![
@@ -76,7 +76,7 @@ pub fn of(agent: Agent) -> Vec<Scene> {
             scene("interrupted", interrupted),
         ]);
     } else {
-        // Only gemini says its words as they come.
+        // Only gemini prints its words as they come.
         let busy = if agent == Agent::Gemini { STREAM } else { "hang" };
         scenes.extend([
             scene("follow-up", vec![vec![first], vec![second]]),

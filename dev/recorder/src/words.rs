@@ -1,7 +1,7 @@
-//! Recognising, at the beginning of a text, what an agent made up or read off a clock. Each function gives the length of
-//! what it has recognised.
+//! Recognises, at the beginning of a text, what an agent made up or read from a clock. Each function returns the length
+//! of what it has recognised.
 
-/// Whether a name or number may begin behind this. In a string of JSON a line break ends in a letter.
+/// Whether a name or number may begin after this text. In a JSON string an escaped line break ends with a letter.
 pub fn is_boundary(before: &str) -> bool {
     let line_break = ["\\n", "\\r", "\\t"].iter().any(|escape| before.ends_with(escape));
     line_break || !before.ends_with(|last: char| last.is_ascii_alphanumeric())
@@ -19,7 +19,7 @@ pub fn digits(text: &str) -> usize {
     run(text, |character| character.is_ascii_digit())
 }
 
-/// With the fraction that it may have.
+/// A number with or without a fraction.
 pub fn number(text: &str) -> usize {
     run(text, |character| character.is_ascii_digit() || character == '.')
 }
@@ -31,7 +31,7 @@ pub fn uuid(text: &str) -> Option<usize> {
             rest = rest.strip_prefix('-')?;
         }
         let found = hex_run(rest);
-        // The name of a file may go on behind it, a longer number may not.
+        // In the name of a file more text may follow the UUID, but not more hexadecimal digits.
         if found < length || index == 4 && found > length {
             return None;
         }
@@ -46,14 +46,14 @@ pub fn checksum(text: &str) -> Option<usize> {
     (length >= 32 && hex_run(text) == length).then_some(length)
 }
 
-/// A name like `ses_e21fb892bffecaS3QOGRzEO6UV`: the length of its kind, and of the whole.
+/// A name like `ses_e21fb892bffecaS3QOGRzEO6UV`: the length of its prefix, and of the whole.
 pub fn prefixed_name(text: &str) -> Option<(usize, usize)> {
     let kind = run(text, |character| character.is_ascii_lowercase());
     let name = run(text.get(kind..)?.strip_prefix('_')?, |character| character.is_ascii_alphanumeric());
     ((2..=6).contains(&kind) && name >= 20).then_some((kind, kind + 1 + name))
 }
 
-/// The time of day behind a date: `T07:03:12.762Z`, or `T07-03` in the name of a file.
+/// The time of day after a date: `T07:03:12.762Z`, or `T07-03` in the name of a file.
 pub fn time_of_day(text: &str) -> usize {
     let two = |text: &str| digits(text) == 2;
     let mut length = 0;
@@ -67,7 +67,7 @@ pub fn time_of_day(text: &str) -> usize {
         length += 3;
     }
     let fraction = text.get(length..).and_then(|rest| rest.strip_prefix(['.', '-'])).filter(|_| length == 9);
-    // In the name of a file a number may follow that is none.
+    // In the name of a file, a number may follow that is not a fraction.
     if let Some(count) = fraction.map(digits).filter(|&count| text[length..].starts_with('.') || count == 3) {
         length += 1 + count;
     }

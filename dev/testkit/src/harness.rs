@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Everything a test needs. When dropped it ends every session of its home and proves that nothing is left.
+/// Everything that a test needs. When dropped it ends every session of its home and checks that nothing is left.
 #[derive(Debug)]
 pub struct Harness {
     program: PathBuf,
@@ -38,7 +38,7 @@ impl Harness {
             ("XDG_DATA_HOME", "data"),
         ] {
             let path = harness.root().join(folder);
-            // The program's own home is for the program to make.
+            // The program makes its own home.
             if name != "OSTLER_HOME" {
                 std::fs::create_dir(&path).expect("a folder");
             }
@@ -58,19 +58,19 @@ impl Harness {
         self.environment.insert(name.into(), value.into());
     }
 
-    /// Keeps the sessions below this folder, which belongs to the test alone and must be dropped after this.
+    /// Keeps the sessions below this folder, which only this test uses and which must be dropped after this harness.
     pub fn keep_sessions_below(&mut self, folder: &Path) {
         self.sessions_elsewhere = Some(folder.to_owned());
         self.set("OSTLER_HOME", folder.join("ostler"));
     }
 
-    /// All of that environment, for a test that calls the engine itself.
+    /// The whole environment, for a test that calls the engine itself.
     #[must_use]
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
         self.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// What a variable of that environment is.
+    /// The value of a variable of that environment.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<OsString> {
         self.environment.get(OsStr::new(name)).cloned()
@@ -82,11 +82,11 @@ impl Harness {
         self.set(clock::VARIABLE, file);
     }
 
-    /// From now on that clock is off by so many seconds.
+    /// From now on that clock is off by this many seconds.
     pub fn shift_clock(&self, seconds: i64) {
         let file = self.root().join("clock");
         let (new, text) = (file.with_extension("new"), seconds.to_string());
-        // A process that looks at it meanwhile must not see half a number.
+        // A process that reads it meanwhile must not see half a number.
         std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file)).expect("a file");
     }
 
@@ -99,7 +99,7 @@ impl Harness {
         std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file)).expect("config.toml");
     }
 
-    /// A folder for whatever the test wants to keep.
+    /// A folder for files of the test.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
@@ -116,14 +116,14 @@ impl Harness {
         &self.program
     }
 
-    /// A copy of the program, made by another process: a file that is open for writing here is so as well in whatever another
-    /// test starts in that moment, and then cannot be run.
+    /// A copy of the program, made by another process. If this process had the file open for writing, a process that
+    /// another test starts at that moment would inherit the descriptor, and the file could not be executed.
     #[must_use]
     pub fn copied_program(&self, name: &str) -> PathBuf {
         self.copied(&self.program, name)
     }
 
-    /// The same of another program.
+    /// A copy of another program.
     #[must_use]
     pub fn copied(&self, program: &Path, name: &str) -> PathBuf {
         let copy = self.root().join(name);
@@ -132,16 +132,17 @@ impl Harness {
         copy
     }
 
-    /// Makes a program of this text, written by another process for the same reason.
+    /// Makes a program with this text. Another process writes it, for the same reason as in
+    /// [`Harness::copied_program`].
     pub fn write_program(&self, file: &Path, text: &str) {
-        // The shell writes it by itself: whatever PATH the test has set, nothing else is needed.
+        // The shell writes the file with a built-in command, so it does not depend on the PATH that the test has set.
         let mut shell = self.command("/bin/sh");
         let written = shell.args(["-c", "printf %s \"$2\" >\"$1\"", "sh"]).arg(file).arg(text).status().expect("sh");
         assert!(written.success(), "{} is not written", file.display());
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("its permissions");
     }
 
-    /// The fake agent, which cargo builds beside the program.
+    /// The fake agent, which cargo builds next to the program.
     #[must_use]
     pub fn misbehave(&self) -> String {
         let path = self.program.with_file_name("examples").join("misbehave");
@@ -149,7 +150,7 @@ impl Harness {
         path.to_string_lossy().into_owned()
     }
 
-    /// Some program in this test's environment.
+    /// A program in this test's environment.
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -179,14 +180,14 @@ impl Harness {
         Started::new(command, Some(input.to_vec())).finish()
     }
 
-    /// `ostler run -d` with these arguments: the session.
+    /// `ostler run -d` with these arguments. Returns the session.
     #[track_caller]
     pub fn detach(&self, arguments: &[&str]) -> Session<'_> {
         let output = self.run(&[&["run", "-d"], arguments].concat()).exits(0);
         self.session(output.stdout.trim_end())
     }
 
-    /// The same where no cgroup can be made: in a mount namespace without them. Needs root.
+    /// Like [`Harness::detach`], where no cgroup can be made: in a mount namespace without them. Needs root.
     #[track_caller]
     pub fn detach_without_cgroup(&self, arguments: &[&str]) -> Session<'_> {
         let mut command = self.command("unshare");
@@ -204,7 +205,7 @@ impl Harness {
         Session::new(self, id)
     }
 
-    /// What `ostler ls --json` says.
+    /// The output of `ostler ls --json`.
     #[track_caller]
     #[must_use]
     pub fn ls(&self) -> Vec<Shown> {
@@ -212,20 +213,20 @@ impl Harness {
         serde_json::from_value(output.json()).unwrap_or_else(|error| panic!("{error} in {output:?}"))
     }
 
-    /// Everything of this test that is alive.
+    /// All living processes of this test.
     #[must_use]
     pub fn alive(&self) -> Vec<ostler_sys::process::Identity> {
         leftovers::alive(&self.folders())
     }
 
-    /// Fails the test unless everything of it is gone, or goes within a moment.
+    /// Fails the test unless all processes of it have exited, or exit within a moment.
     #[track_caller]
     pub fn nothing_is_left(&self) {
         let left = leftovers::settle(&self.folders());
         assert!(left.is_empty(), "still alive (ended now): {left:#?}");
     }
 
-    /// All folders in which something of this test can work.
+    /// All folders in which processes of this test can work.
     fn folders(&self) -> Vec<&Path> {
         [Some(self.root()), self.sessions_elsewhere.as_deref()].into_iter().flatten().collect()
     }
@@ -237,7 +238,7 @@ impl Harness {
             .filter(|name| ostler_core::id::SessionId::parse(name).is_some())
             .collect();
         for id in ids {
-            // One that is damaged on purpose cannot be stopped; whatever is left of it shows below.
+            // A session that is damaged on purpose cannot be stopped; the check below shows what is left of it.
             let _ = self.run(&["stop", "--kill", &id]);
         }
     }
@@ -246,7 +247,7 @@ impl Harness {
 impl Drop for Harness {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The test has failed already: end everything, say what it was, and do not hide the failure.
+            // The test has failed already: end everything, print what it was, and do not hide the failure.
             for process in self.alive() {
                 eprintln!(
                     "ended after the failure: {} {:?}",

@@ -1,27 +1,27 @@
-//! Kills processes of all sessions there are at random, with a seed: one, or two at once, so that the second death also meets the time in
-//! which the first has not been made good.
+//! Kills processes of all sessions at random, with a seed: one, or two in quick succession, so that the second kill can
+//! happen before the first process was replaced.
 
 use crate::harness::Harness;
 use crate::patience;
-use crate::session::Who;
+use crate::session::ProcessKind;
 use ostler_sys::process::{Identity, Pidfd};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Another seed than the usual one.
+/// Selects another seed.
 const SEED: &str = "OSTLER_TEST_SEED";
 
-/// Between two deaths that belong together there are at most so many milliseconds.
+/// At most this many milliseconds are between two kills that belong together.
 const TOGETHER_MS: u64 = 12;
 
-/// One that was killed.
+/// A process that was killed.
 #[derive(Clone, Debug)]
 pub struct Killed {
     pub id: String,
-    pub who: Who,
-    /// Right after the one before, which had no replacement yet.
+    pub who: ProcessKind,
+    /// Right after the kill before it, whose process had no replacement yet.
     pub together: bool,
 }
 
@@ -31,18 +31,18 @@ impl fmt::Display for Killed {
     }
 }
 
-/// Which process dies next, and when.
+/// Decides which process is killed next, and when.
 #[derive(Debug)]
 pub struct Killer {
     seed: u64,
     state: u64,
-    /// Between two of them, at most.
+    /// The longest pause between two kills.
     pause_ms: u64,
     killed: Vec<Killed>,
 }
 
 impl Killer {
-    /// Another seed may come from `OSTLER_TEST_SEED`.
+    /// `OSTLER_TEST_SEED` can set another seed.
     #[must_use]
     pub fn new(seed: u64, pause_ms: u64) -> Killer {
         let told = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).filter(|seed| *seed != 0);
@@ -63,13 +63,13 @@ impl Killer {
         (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit.max(1)
     }
 
-    /// What was killed so far.
+    /// The processes that were killed so far.
     #[must_use]
     pub fn killed(&self) -> &[Killed] {
         &self.killed
     }
 
-    /// How many of each kind, and how many together with the one before.
+    /// How many of each kind were killed, and how many together with the kill before.
     #[must_use]
     pub fn counted(&self) -> String {
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
@@ -81,8 +81,9 @@ impl Killer {
         format!("{}; {together} at once with another", kinds.join(", "))
     }
 
-    /// Kills until so many are dead since the beginning. Fails when `over` says that there will be nobody left to kill. `may` says which
-    /// of the processes may be killed; of the second of two, with `together`.
+    /// Kills until this many processes were killed since the beginning. Fails when `over` says that there will be no
+    /// more processes to kill. `may` says which processes may be killed; for the second of two kills, `together` is
+    /// set.
     #[track_caller]
     pub fn kill_up_to(
         &mut self,
@@ -92,7 +93,7 @@ impl Killer {
         may: impl Fn(&Killed) -> bool,
     ) {
         while self.killed.len() < count {
-            // A moment at random: that is what is tested.
+            // A random moment: that is what is tested.
             let pause = self.below(self.pause_ms);
             patience::readable(&[], Duration::from_millis(pause));
             let mut living = living(harness);
@@ -109,7 +110,7 @@ impl Killer {
             let id = first.id.clone();
             self.killed.push(first);
             if self.killed.len() < count && self.below(3) == 0 {
-                // Of the same session, every other time.
+                // In half of the cases a process of the same session.
                 let same = self.below(2) == 0;
                 living.retain(|(one, _)| !same || one.id == id);
                 for (one, _) in &mut living {
@@ -133,16 +134,16 @@ impl Killer {
 fn living(harness: &Harness) -> Vec<(Killed, Identity)> {
     let sessions = harness.ls().into_iter().filter(|one| !one.ended);
     let processes = sessions.flat_map(|one| {
-        let of = |who: Who| {
+        let of = |who: ProcessKind| {
             let process = harness.session(&one.id).recorded_if_there(who).filter(Identity::may_live)?;
             Some((Killed { id: one.id.clone(), who, together: false }, process))
         };
-        [Who::Agent, Who::Holder, Who::Keeper].into_iter().filter_map(of).collect::<Vec<_>>()
+        [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper].into_iter().filter_map(of).collect::<Vec<_>>()
     });
     processes.collect()
 }
 
-/// Whether it lived until now.
+/// Whether the process was alive until now.
 fn strike(process: &Identity) -> bool {
     match Pidfd::open(process) {
         Ok(Some(pidfd)) => !pidfd.has_exited().unwrap_or(true) && pidfd.signal(Signal::KILL).is_ok(),

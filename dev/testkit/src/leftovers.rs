@@ -1,7 +1,7 @@
-//! The proof that nothing is left. Whatever a test's sessions started, however often it forked and no matter what its parent is
-//! now, works below the test's own folder or carries the lock of one of its sessions: paths that exist nowhere else on the
-//! machine. Nobody's environment is read for that; what should hide from both is found by `cargo xtask test`, which is
-//! the parent of every orphan.
+//! The proof that nothing is left. Every process that a test's sessions started, however often it forked and whatever
+//! its parent is now, works below the test's own folder or has the lock of one of its sessions open: paths that no
+//! other process uses. No process's environment is read for that. A process with neither is found by `cargo xtask
+//! test`, which is the parent of every orphan.
 
 use crate::patience::ends_within;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
@@ -9,14 +9,14 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The number under which an agent, and what it starts, carries its session's lock.
+/// The descriptor at which an agent, and what it starts, has its session's lock.
 const AGENT_LOCK: i32 = 31;
 
-/// Helpers leave a moment after they have published the outcome; a busy machine lets them wait for it. What was forgotten stays
-/// for longer than this.
+/// Helpers exit a moment after they have published the outcome, later on a busy machine. A process that was forgotten
+/// lives longer than this.
 const MOMENT: Duration = Duration::from_secs(30);
 
-/// Every living process that works below one of these folders or carries a lock from there.
+/// Every living process that works below one of these folders or has a lock from there.
 pub fn alive(folders: &[&Path]) -> Vec<Identity> {
     let me = std::process::id().to_string();
     let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
@@ -39,11 +39,11 @@ fn belongs(pid: i32, folders: &[&Path]) -> bool {
     leads_there("cwd") || leads_there(&format!("fd/{AGENT_LOCK}"))
 }
 
-/// Gives everything of these folders a moment to be gone. Returns what is not, in words, and ends it.
+/// Gives all processes of these folders time to exit. Returns a description of those that have not, and ends them.
 pub fn settle(folders: &[&Path]) -> Vec<String> {
     let deadline = Instant::now() + MOMENT;
     loop {
-        // What ends may have started something first.
+        // A process that exits may have started another one first.
         let left = alive(folders);
         if left.is_empty() {
             return Vec::new();
@@ -60,7 +60,7 @@ pub fn settle(folders: &[&Path]) -> Vec<String> {
     words
 }
 
-/// Kills everything of these folders, until nothing is left of it.
+/// Kills all processes of these folders, until none is left.
 pub fn end(folders: &[&Path]) {
     let deadline = Instant::now() + MOMENT;
     loop {
@@ -70,7 +70,7 @@ pub fn end(folders: &[&Path]) {
         }
         for process in &left {
             if let Ok(Some(pidfd)) = Pidfd::open(process) {
-                // Gone in between is gone.
+                // The process may have exited meanwhile.
                 let _ = pidfd.signal(Signal::KILL);
             }
         }

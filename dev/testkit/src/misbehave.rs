@@ -1,21 +1,21 @@
-//! A fake agent that does on demand what real ones should not.
+//! A fake agent that does on demand what real agents should not do.
 //!
-//! Each word on its command line is done in order; what takes an argument has it behind `=`:
+//! The words on its command line are executed in order; an argument follows after `=`:
 //!
 //! | word | what it does |
 //! | --- | --- |
 //! | `deaf` | ignores SIGTERM, SIGINT and SIGHUP from now on |
-//! | `scatter=N` | leaves N processes behind, each double-forked into a session of its own, and prints `scattered N` |
+//! | `scatter=N` | leaves N processes running, each double-forked into a session of its own, and prints `scattered N` |
 //! | `print=N` | prints N bytes of a pattern ([`pattern`]) |
 //! | `say=TEXT` | prints a line |
 //! | `long=N` | prints one line of more than N bytes, which begins and ends like one of Claude Code's |
-//! | `line` | reads one line of its standard input, as an agent its first message |
+//! | `line` | reads one line of its standard input, as an agent reads its first message |
 //! | `read` | reads its standard input to the end and prints `read LENGTH CHECKSUM` |
 //! | `hush` | closes its standard output and standard error |
-//! | `until=FILE` | waits until the file exists, and prints `signal NAME` for each hang-up, interrupt or request to end |
-//! | `forever` | the same without an end |
+//! | `until=FILE` | waits until the file exists, and prints `signal NAME` for each SIGHUP, SIGINT or SIGTERM |
+//! | `forever` | waits in the same way without an end |
 //! | `knock=FOLDER` | connects to the session in that folder and prints `answered` or `turned away` or why not |
-//! | `die=N` | dies by signal N |
+//! | `die=N` | kills itself with signal N |
 //! | `exit=N` | exits with N |
 
 use ostler_sys::dir::Dir;
@@ -28,7 +28,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Does what the words say, and gives the code to exit with.
+/// Does what the words say, and returns the exit code.
 #[must_use]
 pub fn main(words: impl Iterator<Item = String>) -> i32 {
     let mut deaf = false;
@@ -42,7 +42,7 @@ pub fn main(words: impl Iterator<Item = String>) -> i32 {
                 }
             }
             "scatter" => scatter(number(value)),
-            // The first half of a double fork: starts the second half and leaves.
+            // The first half of a double fork: starts the second half and exits.
             "fork" => drop(own("stray").spawn().expect("a process")),
             "stray" => wait_for(None, false),
             "print" => print(number(value)),
@@ -62,7 +62,7 @@ pub fn main(words: impl Iterator<Item = String>) -> i32 {
     0
 }
 
-/// Byte `n` of what `print` prints: lines that name their own position, so that a lost or doubled byte shows.
+/// What `print` prints: lines that contain their own position, so that a lost or repeated byte is seen.
 #[must_use]
 pub fn pattern(length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length + 20);
@@ -108,7 +108,7 @@ fn read() {
     say(&format!("read {} {:016x}", bytes.len(), checksum(&bytes)));
 }
 
-/// Nothing of ours is printed after this.
+/// Nothing is printed after this.
 fn hush() {
     let null = std::fs::File::options().write(true).open("/dev/null").expect("/dev/null");
     rustix::stdio::dup2_stdout(&null).expect("dup2");
@@ -121,7 +121,8 @@ fn own(word: &str) -> Command {
     command
 }
 
-/// `setsid` starts a session of its own; `fork` inside it starts the stray and leaves, so that nobody knows its parent.
+/// `setsid` starts a session of its own; `fork` inside it starts the stray and exits, so that the stray's parent is
+/// unknown.
 fn scatter(count: u64) {
     let mut halves = Vec::new();
     for _ in 0..count {
@@ -135,11 +136,11 @@ fn scatter(count: u64) {
     say(&format!("scattered {count}"));
 }
 
-/// Waits for a file; says which signals came meanwhile, and does not end for them.
+/// Waits for a file. Reports signals that come meanwhile, and does not exit because of them.
 fn wait_for(file: Option<&Path>, tells: bool) {
     let signals =
         if tells { Some(Signals::take(&[Signal::HUP, Signal::INT, Signal::TERM]).expect("signals")) } else { None };
-    // Only where there is something to watch: a user has 128 of these in all.
+    // Only where there is something to watch: a user has 128 inotify instances in all.
     let watcher = file.and_then(Path::parent).map(|folder| {
         let watcher = Watcher::new().expect("inotify");
         watcher.watch(folder).expect("a folder to watch");
@@ -165,10 +166,10 @@ fn knock(folder: &Path) {
     let answer = Dir::open(folder).and_then(|folder| socket::reach(&folder));
     let listener = match answer {
         Ok(Some(listener)) => listener,
-        Ok(None) => return say("nobody there"),
+        Ok(None) => return say("no listener"),
         Err(error) => return say(&format!("cannot knock: {error}")),
     };
-    // One who is turned away may learn it when speaking or when listening.
+    // A refused connection may be noticed while sending or while receiving.
     let spoken = socket::transmit(&listener, br#"{"op":"watch"}"#);
     let heard = socket::receive(&listener, &mut [0; 1024]);
     match (spoken, heard) {
@@ -181,6 +182,6 @@ fn knock(folder: &Path) {
 fn die(signal: i32) {
     let signal = Signal::from_named_raw(signal).expect("a signal");
     rustix::process::kill_process(rustix::process::getpid(), signal).expect("may signal ourselves");
-    // It has not reached us yet, or it does not end a process: nothing more is to be done by us.
+    // The signal has not arrived yet, or it does not end a process: nothing more can be done here.
     let _ = rustix::process::waitpid(None, WaitOptions::empty());
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Output {
     pub code: Option<i32>,
@@ -26,7 +26,7 @@ impl Output {
         self
     }
 
-    /// The one line on stderr that an error is, without its newline.
+    /// The single line on stderr of an error, without its line end.
     #[track_caller]
     pub fn complaint(&self) -> &str {
         let line = self.stderr.strip_suffix('\n').unwrap_or_else(|| panic!("no whole line: {self:?}"));
@@ -41,7 +41,7 @@ impl Output {
     }
 }
 
-/// A command that runs. Ended when dropped.
+/// A running command. It is killed when dropped.
 #[derive(Debug)]
 pub struct Started {
     child: Child,
@@ -52,7 +52,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Starts it; `input` is piped in and then ended, without input there is /dev/null.
+    /// Starts the command. `input` is piped in, then the pipe is closed; without input, stdin is /dev/null.
     pub fn new(mut command: Command, input: Option<Vec<u8>>) -> Started {
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -60,7 +60,7 @@ impl Started {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{words}: {error}"));
         let process = identity(&child);
         if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
-            // One who stops reading, refusing the rest, is no reason to fail here.
+            // When the program stops reading, the write fails. That is not an error of the test.
             std::thread::spawn(move || pipe.write_all(&input));
         }
         let stdout = child.stdout.take().map(collect);
@@ -73,7 +73,8 @@ impl Started {
         &self.process
     }
 
-    /// Its output line by line, instead of collected at the end: for one that goes on after having said something.
+    /// Starts a command whose output is read line by line instead of at the end: for a command that goes on after it
+    /// printed something.
     pub fn with_lines(mut command: Command) -> (Started, std::io::BufReader<std::process::ChildStdout>) {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let words = format!("{command:?}");
@@ -83,7 +84,7 @@ impl Started {
         (Started { child, process, command: words, stdout: None, stderr: None }, lines)
     }
 
-    /// Whether it has not ended yet.
+    /// Whether it has not exited yet.
     #[must_use]
     pub fn runs(&self) -> bool {
         !ends_within(&self.process, Duration::ZERO)
@@ -97,7 +98,7 @@ impl Started {
         crate::patience::ended(&self.process);
     }
 
-    /// Waits for its end.
+    /// Waits until it has exited.
     #[track_caller]
     pub fn finish(mut self) -> Output {
         let in_time = ends_within(&self.process, LIMIT);
@@ -129,7 +130,7 @@ impl Drop for Started {
     }
 }
 
-/// Who our own child is. Until we collect it /proc shows it, also when it has ended already.
+/// The identity of our own child. Until we collect its exit, /proc shows it, even when it has exited already.
 fn identity(child: &Child) -> Identity {
     let pid = i32::try_from(child.id()).expect("a pid");
     Stat::read(pid).expect("/proc").expect("our own child").identity()

@@ -1,5 +1,5 @@
-//! Waiting for something to happen. Every wait is for an event (a process that ends, a folder that changes) and gives up
-//! loudly: a test that hangs tells nobody what it waited for.
+//! Waiting for something to happen. Every wait is for an event (a process that exits, a folder that changes) and fails
+//! with a message: a test that hangs would not show what it waited for.
 
 use ostler_sys::notify::Watcher;
 use ostler_sys::process::{Identity, Pidfd};
@@ -10,11 +10,11 @@ use rustix::time::Timespec;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long any single wait may take before the test has failed. Real agents need seconds for their first word, more on a
-/// busy machine.
+/// How long any single wait may take before the test has failed. Real agents need seconds for their first output, more
+/// on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(180);
 
-/// Some conditions show in no watched folder (a process that ends, a counter in /proc); they are looked at this often.
+/// Some conditions change no watched folder (a process that exits, a counter in /proc); they are checked this often.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Waits until one of these is readable or the time has passed; true when one is.
@@ -31,7 +31,7 @@ pub fn readable(fds: &[BorrowedFd<'_>], time: Duration) -> bool {
     }
 }
 
-/// Waits until the process has ended, or for this long; true when it has.
+/// Waits until the process has exited, or for this long; true when it has.
 pub fn ends_within(process: &Identity, time: Duration) -> bool {
     match Pidfd::open(process).expect("a pidfd") {
         Some(pidfd) => readable(&[rustix::fd::AsFd::as_fd(&pidfd)], time),
@@ -39,28 +39,28 @@ pub fn ends_within(process: &Identity, time: Duration) -> bool {
     }
 }
 
-/// Waits until the process has ended.
+/// Waits until the process has exited.
 pub fn ended(process: &Identity) {
     assert!(ends_within(process, LIMIT), "process {} is still alive after {LIMIT:?}", process.pid());
 }
 
-/// Looks whenever one of the folders changes, until `found` finds something.
+/// Checks whenever one of the folders changes, until `found` finds something.
 pub fn until<T>(what: &str, folders: &[&Path], found: impl FnMut() -> Option<T>) -> T {
     until_or(what, folders, found, String::new)
 }
 
-/// The same; when it fails, the message ends with what `instead` says there is.
+/// Like [`until`]; on a failure the message ends with what `instead` returns.
 pub fn until_or<T>(
     what: &str,
     folders: &[&Path],
     mut found: impl FnMut() -> Option<T>,
     instead: impl FnOnce() -> String,
 ) -> T {
-    // An instance may not be to be had: a user has 128 of them in all. Then looking again has to do.
+    // There may be no free inotify instance: a user has 128 of them in all. Then only the repeated checks remain.
     let watcher = Watcher::new().ok();
     for folder in folders {
         if let Some(watcher) = &watcher {
-            // A folder that is yet to come is looked for again and again.
+            // A folder that does not exist yet cannot be watched, so the condition is checked again and again.
             let _ = watcher.watch(folder);
         }
     }

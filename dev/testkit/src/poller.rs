@@ -1,4 +1,4 @@
-//! Looks at a session again and again, as fast as the machine can, while a test does its worst to it.
+//! Looks at a session again and again, as fast as the machine can, while a test injects faults.
 
 use crate::session::Session;
 use ostler_core::view::{Phase, View};
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// What one look saw.
+/// The result of one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub alive: bool,
     pub state: Phase,
 }
 
-/// A thread that looks until it is asked what it saw.
+/// A thread that looks until it is asked for its report.
 #[derive(Debug)]
 pub struct Poller {
     stop: Arc<AtomicBool>,
@@ -33,18 +33,18 @@ struct Report {
 }
 
 impl Poller {
-    /// Looks at one session; `right` says what may be seen.
+    /// Looks at one session; `right` decides which results are right.
     pub fn start(session: &Session<'_>, right: impl Fn(Seen) -> bool + Send + 'static) -> Poller {
         Poller::start_in_full(session, move |view| right(Seen { alive: view.alive, state: view.state }))
     }
 
-    /// The same for who wants to know more than that.
+    /// Like [`Poller::start`], with the whole view.
     pub fn start_in_full(session: &Session<'_>, right: impl Fn(&View) -> bool + Send + 'static) -> Poller {
         let place = session.place();
         Poller::over(move || vec![place.clone()], right)
     }
 
-    /// Looks at every session of a home, those that are yet to come as well.
+    /// Looks at every session of a home, including sessions that are started later.
     pub fn start_for_all(home: &Path, right: impl Fn(&View) -> bool + Send + 'static) -> Poller {
         let root = home.to_string_lossy().into_owned();
         let home = Home::find(&move |name| (name == "OSTLER_HOME").then(|| root.clone())).expect("a home");
@@ -85,7 +85,7 @@ impl Poller {
     }
 }
 
-/// The way in which `ls` looks at many.
+/// Looks in the same way as `ls` looks at many sessions.
 fn look_as_a_list(place: &Place) -> Result<View, StoreError> {
     Overview::over(&SessionsDir::with(place)?, None)?.look(place.id)
 }

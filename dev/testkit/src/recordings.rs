@@ -3,16 +3,16 @@
 use ostler_replay::Recording;
 use std::path::{Path, PathBuf};
 
-/// One of them.
+/// One recording.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The agent and the scene, as snapshots are named.
+    /// The agent and the scene, like the names of snapshots.
     pub name: String,
     pub file: PathBuf,
     pub recording: Recording,
 }
 
-/// All of them, in the order of their names.
+/// All recordings, in the order of their names.
 #[must_use]
 pub fn recordings() -> Vec<Recorded> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings").canonicalize().expect("recordings");
@@ -26,7 +26,7 @@ pub fn recordings() -> Vec<Recorded> {
     all
 }
 
-/// The one of this agent and scene.
+/// The recording of this agent and scene.
 #[must_use]
 pub fn recorded(name: &str) -> Recorded {
     recordings().into_iter().find(|one| one.name == name).unwrap_or_else(|| panic!("no recording {name}"))
@@ -41,7 +41,7 @@ fn read(file: PathBuf) -> Recorded {
     Recorded { name, file, recording }
 }
 
-/// Fails unless a folder has a snapshot for each recording and none for what is no more.
+/// Fails unless a folder has a snapshot for each recording and no others.
 pub fn each_has_a_snapshot(folder: &str) {
     let expected: Vec<String> = recordings().into_iter().map(|one| format!("{}.snap", one.name)).collect();
     let mut found: Vec<String> = std::fs::read_dir(folder)

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// One of a session's three processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum ProcessKind {
     Agent,
     Holder,
     Keeper,
@@ -46,7 +46,7 @@ impl<'a> Session<'a> {
     /// A file of its newest run.
     #[must_use]
     pub fn run_file(&self, name: &str) -> PathBuf {
-        // A test that damages the folder of a session knows which run it has.
+        // A test that damages the folder of a session has only one run.
         let newest = self.place().open().ok().and_then(|folder| folder.newest_run().ok()).unwrap_or(1);
         self.path().join("runs").join(newest.to_string()).join(name)
     }
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         self.place().open().expect("the session's folder")
     }
 
-    /// What `ostler show --json` says.
+    /// The output of `ostler show --json`.
     #[track_caller]
     #[must_use]
     pub fn show(&self) -> Shown {
@@ -68,82 +68,88 @@ impl<'a> Session<'a> {
         serde_json::from_value(output.json()).unwrap_or_else(|error| panic!("{error} in {output:?}"))
     }
 
-    /// The same, without starting a process.
+    /// The same view, without starting a process.
     #[must_use]
     pub fn look(&self) -> View {
         look(&self.place()).unwrap_or_else(|error| panic!("cannot look at {}: {error}", self.id))
     }
 
-    /// What its records say about one of its processes; `None` before it has signed.
+    /// What its records say about one of its processes; `None` before the process is recorded.
     #[must_use]
-    pub fn recorded(&self, who: Who) -> Option<Identity> {
+    pub fn recorded(&self, who: ProcessKind) -> Option<Identity> {
         let folder = self.folder();
         match who {
-            Who::Agent => {
+            ProcessKind::Agent => {
                 let newest = folder.newest_run().expect("the runs");
                 folder.run(newest).and_then(|run| run.record()).expect("run.json").agent
             }
-            Who::Holder => folder.holder().expect("holder.json").map(|record| record.process),
-            Who::Keeper => folder.keeper().expect("keeper.json").map(|record| record.process),
+            ProcessKind::Holder => folder.holder().expect("holder.json").map(|record| record.process),
+            ProcessKind::Keeper => folder.keeper().expect("keeper.json").map(|record| record.process),
         }
     }
 
-    /// The same where the session may not be there any more, or not yet whole.
+    /// Like [`Session::recorded`], for a session that may not exist any more, or may not be complete yet.
     #[must_use]
-    pub fn recorded_if_there(&self, who: Who) -> Option<Identity> {
+    pub fn recorded_if_there(&self, who: ProcessKind) -> Option<Identity> {
         let folder = self.place().open().ok()?;
         match who {
-            Who::Agent => folder.run(folder.newest_run().ok()?).ok()?.record().ok()?.agent,
-            Who::Holder => folder.holder().ok()?.map(|record| record.process),
-            Who::Keeper => folder.keeper().ok()?.map(|record| record.process),
+            ProcessKind::Agent => folder.run(folder.newest_run().ok()?).ok()?.record().ok()?.agent,
+            ProcessKind::Holder => folder.holder().ok()?.map(|record| record.process),
+            ProcessKind::Keeper => folder.keeper().ok()?.map(|record| record.process),
         }
     }
 
-    /// The process, once there is a living one.
-    pub fn living(&self, who: Who) -> Identity {
+    /// Waits until there is a living process of this kind.
+    pub fn living(&self, who: ProcessKind) -> Identity {
         self.until(&format!("a {who:?} lives"), || self.recorded(who).filter(Identity::may_live))
     }
 
     /// Sends a signal to one of its processes, by identity.
-    pub fn signal(&self, who: Who, signal: Signal) -> Identity {
+    pub fn signal(&self, who: ProcessKind, signal: Signal) -> Identity {
         let process = self.living(who);
         let pidfd = Pidfd::open(&process).expect("a pidfd").unwrap_or_else(|| panic!("the {who:?} has just ended"));
         pidfd.signal(signal).expect("may signal what we started");
         process
     }
 
-    /// SIGKILLs one of its processes and returns who it was. It is gone when this returns.
-    pub fn kill(&self, who: Who) -> Identity {
+    /// Sends SIGKILL to one of its processes and returns its identity. The process has exited when this returns.
+    pub fn kill(&self, who: ProcessKind) -> Identity {
         let process = self.signal(who, Signal::KILL);
         patience::ended(&process);
         process
     }
 
-    /// SIGKILLs one of its processes if it has not ended by itself.
-    pub fn kill_if_alive(&self, who: Who) {
-        if let Some(process) = self.recorded(who)
-            && let Some(pidfd) = Pidfd::open(&process).expect("a pidfd")
-        {
-            pidfd.signal(Signal::KILL).expect("may signal what we started");
-            patience::ended(&process);
-        }
+    /// Sends SIGKILL to one of its processes if it has not exited by itself. Returns whether it was alive until then.
+    pub fn kill_if_alive(&self, who: ProcessKind) -> bool {
+        let Some(process) = self.recorded(who) else { return false };
+        let Some(pidfd) = Pidfd::open(&process).expect("a pidfd") else { return false };
+        let lived = !pidfd.has_exited().expect("a pidfd");
+        pidfd.signal(Signal::KILL).expect("may signal what we started");
+        patience::ended(&process);
+        lived
+    }
+
+    /// Waits until there is a living process of this kind and sends SIGKILL to it, also when one exits by itself in
+    /// between.
+    pub fn kill_the_next(&self, who: ProcessKind) {
+        self.until(&format!("a {who:?} is killed"), || self.kill_if_alive(who).then_some(()));
     }
 
     /// Waits until another process has replaced the one that was killed.
-    pub fn replaced(&self, who: Who, before: &Identity) -> Identity {
+    pub fn replaced(&self, who: ProcessKind, before: &Identity) -> Identity {
         self.until(&format!("the {who:?} is replaced"), || {
             self.recorded(who).filter(|now| now != before).filter(Identity::may_live)
         })
     }
 
-    /// SIGKILLs both helpers so that neither can replace the other.
+    /// Kills both helpers with SIGKILL, so that neither can replace the other.
     pub fn orphan(&self) {
-        self.kill_together(&[Who::Keeper, Who::Holder]);
+        self.kill_together(&[ProcessKind::Keeper, ProcessKind::Holder]);
     }
 
-    /// SIGKILLs these so that none of them acts on the death of another: each is stopped before the first is killed. The driver of
-    /// a job, for one, has its own helpers replaced.
-    pub fn kill_together(&self, all: &[Who]) {
+    /// Kills these with SIGKILL, so that none of them can react to the death of another: all are stopped before the
+    /// first is killed. The driver of a job, for example, has its own helpers replaced.
+    pub fn kill_together(&self, all: &[ProcessKind]) {
         let stopped: Vec<Identity> = all.iter().map(|who| self.signal(*who, Signal::STOP)).collect();
         for process in stopped {
             let pidfd = Pidfd::open(&process).expect("a pidfd").expect("stopped, not ended");
@@ -152,13 +158,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Looks whenever something in the session's folder changes, until `found` finds something.
+    /// Checks whenever something in the session's folder changes, until `found` finds something.
     pub fn until<T>(&self, what: &str, found: impl FnMut() -> Option<T>) -> T {
         let run = self.run_file("");
         patience::until(&format!("{what} ({})", self.id), &[&self.path(), &run], found)
     }
 
-    /// Waits until the program says so. A failure shows what it says instead, and its screen.
+    /// Waits until the view is right. A failure shows what the view is instead, and the screen.
     pub fn until_look(&self, what: &str, mut right: impl FnMut(&View) -> bool) -> View {
         let instead = || {
             let view = self.look();
@@ -181,7 +187,7 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Ends it and fails the test unless that went well.
+    /// Ends the session and fails the test unless that succeeded.
     #[track_caller]
     pub fn stop(&self) {
         self.harness.run(&["stop", self.id()]).exits(0);

@@ -1,5 +1,5 @@
-//! What `ls --json`, `show --json` and `wait --json` promise to say, read as a script would read it: by name, from the
-//! text, and not through the types that wrote it.
+//! What `ls --json`, `show --json` and `wait --json` promise to print, read as a script would read it: by name, from
+//! the text, and not through the types that wrote it.
 
 use serde::Deserialize;
 use serde_json::Value;

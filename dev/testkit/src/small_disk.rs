@@ -1,11 +1,11 @@
-//! A disk of its own, as small as we like. Needs root.
+//! A separate disk of any small size. Needs root.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Unmounted when dropped, which must be after everything that works on it: a harness that keeps its sessions below it
+/// Unmounted when dropped, which must be after everything that uses it: a harness that keeps its sessions below it
 /// ([`crate::Harness::keep_sessions_below`]) ends them first.
 #[derive(Debug)]
 pub struct SmallDisk(TempDir);
@@ -32,7 +32,7 @@ impl SmallDisk {
         assert!(status.success(), "mount {arguments:?}");
     }
 
-    /// Takes all the room there is, apart from what sessions have set aside.
+    /// Takes all free space, except what sessions have reserved.
     #[must_use]
     pub fn fill(&self) -> PathBuf {
         let ballast = self.path().join("ballast");
@@ -46,7 +46,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: what another thread starts at this moment has our open files until it runs its own program.
+        // Lazily: a process that another thread starts at this moment has our open files until its exec.
         let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
     }
 }

@@ -1,4 +1,4 @@
-//! A test that nobody compiles holds no promise.
+//! A test that is not compiled proves nothing.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,5 +1,5 @@
-//! Cut lines, garbage, NUL, half a character, lines without end: nothing panics, what is sound is understood, and it makes
-//! no difference how the bytes arrive.
+//! Cut lines, garbage, NUL, half a character, lines without end: nothing panics, what is intact is interpreted, and it
+//! makes no difference how the bytes are split.
 
 use crate::samples::{Sample, all};
 use ostler_agents::lines::LINE_LIMIT;

@@ -1,4 +1,5 @@
-//! What foreign processes print is survived: every sequence of bytes, in bounded memory, with what is sound in it understood.
+//! Decoders accept whatever foreign processes print: every sequence of bytes, in bounded memory, and the intact parts
+//! are interpreted.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 

@@ -1,10 +1,10 @@
-//! A newer agent that writes one field differently costs us that field: the end of a turn stays the end of a turn.
+//! If a newer agent writes one field differently, we lose only that field: the end of a turn is still recognised.
 
 use crate::samples::all;
 use ostler_core::fact::Fact;
 use serde_json::{Value, json};
 
-/// Every value in it, by its path.
+/// The paths of all values.
 fn paths(value: &Value, here: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(name, value)| {

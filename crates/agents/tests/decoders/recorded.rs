@@ -1,14 +1,14 @@
-//! What the transcripts of recordings tell.
+//! The items in the transcripts of recordings.
 
 use ostler_agents::recorded::{Reading, Recorded, What};
 use ostler_core::fact::Fact;
 use std::path::Path;
 
-/// What the transcript of a recording says, each in a few words.
+/// The items in the transcript of a recording, each as a short text.
 fn told_in(agent: &str, scene: &str) -> Vec<String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../recordings/{agent}/{scene}.rec"));
     let recording = std::fs::read_to_string(file).unwrap();
-    // A line of the transcript stands behind its pause and a plus.
+    // In a recording a line of the transcript comes after its pause and a plus.
     let lines = recording.lines().filter_map(|line| line.trim_start().split_once(" + "));
     let transcript: String =
         lines.filter(|(pause, _)| pause.parse::<u32>().is_ok()).map(|(_, line)| format!("{line}\n")).collect();
@@ -27,7 +27,7 @@ fn told_in(agent: &str, scene: &str) -> Vec<String> {
             What::Agent(other) => format!("{other:?}"),
         });
     };
-    // However it arrives.
+    // The result does not depend on how the bytes are split.
     for piece in transcript.as_bytes().chunks(777) {
         reading.feed(piece, &mut add);
     }
@@ -43,7 +43,7 @@ fn what_each_agent_was_told_said_and_did_is_read_from_its_transcript() {
     {
         let two = "sleep 0.5; echo two; exit 3";
         let mut found = told_in(agent, "tools");
-        // Agents write what comes back in the order in which it does.
+        // Agents write results in the order in which they come.
         found.sort();
         let prompt = format!(r#"> tools {tool} {{"{key}":"echo one"}} {tool} {{"{key}":"{two}"}} ; say both are back"#);
         let expected = [

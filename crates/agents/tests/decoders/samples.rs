@@ -21,7 +21,8 @@ pub fn all() -> [Sample; 4] {
 }
 
 impl Sample {
-    /// The facts of these bytes, as they arrive in these pieces. The end of the process is the last of them.
+    /// The facts of these bytes when they arrive in these pieces. The last fact is the exit of the process, if no line
+    /// ended the turn.
     pub fn facts(&self, pieces: &[&[u8]]) -> Vec<Fact> {
         let mut reading = Reading::from(0, self.agent.decoder());
         let mut facts = Vec::new();

@@ -1,4 +1,4 @@
-//! A transcript is proof of what is in its whole lines, and of nothing else, whatever else is in it.
+//! A transcript proves what is in its complete lines, and nothing else, whatever else it contains.
 
 use ostler_agents::{Agent, claude, codex, gemini};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! What the decoders make of everything that the real agents were recorded to say. When an agent changes, the diff of its
-//! recordings shows what it says now, and the diff of these snapshots what we understand of it.
+//! The facts that the decoders find in all recordings of the real agents. When an agent changes, the diff of its
+//! recordings shows what it prints now, and the diff of these snapshots shows how we interpret it.
 //!
 //! `cargo xtask record` makes the recordings, `INSTA_UPDATE=always cargo test -p ostler-agents` accepts new snapshots.
 
@@ -83,7 +83,7 @@ fn every_recording_is_understood() {
     each_has_a_snapshot(SNAPSHOTS);
 }
 
-/// A decoder says what it does not know.
+/// A decoder reports what it does not know.
 #[test]
 fn nothing_that_agents_say_is_unknown() {
     for one in recordings() {
@@ -93,7 +93,7 @@ fn nothing_that_agents_say_is_unknown() {
     }
 }
 
-/// Where npm's lock file has an agent.
+/// The path of an agent in npm's lock file.
 fn package(agent: &str) -> &'static str {
     match agent {
         "claude" => "node_modules/@anthropic-ai/claude-code",

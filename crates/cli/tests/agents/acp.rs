@@ -4,13 +4,13 @@ use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Output, Session};
 
-/// The command that speaks it, tools allowed as far as the program lets us.
+/// The command that speaks the protocol.
 pub fn command(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Gemini => &["gemini", "--acp"],
         Agent::Opencode => &["opencode", "acp"],
         Agent::ClaudeAcp => &["claude-code-acp"],
-        // Its package brings no bubblewrap, without which its sandbox runs nothing.
+        // The package contains no bubblewrap, and the sandbox runs nothing without it.
         Agent::CodexAcp => &["codex-acp", "-c", "sandbox_mode=danger-full-access"],
         Agent::Claude | Agent::Codex | Agent::Qwen => panic!("{agent:?} does not speak it"),
     }
@@ -35,7 +35,7 @@ pub fn detach<'a>(fixture: &'a Fixture, flags: &[&str], prompt: Option<&str>) ->
     fixture.harness.detach(&words(fixture, work.to_str().unwrap(), flags, &prompt))
 }
 
-/// A session of gemini in the background that stays, and asks nobody before it uses a tool.
+/// A session of gemini in the background that is kept and does not ask before it uses a tool.
 #[track_caller]
 pub fn detach_fearless<'a>(fixture: &'a Fixture, prompt: &str) -> Session<'a> {
     let work = fixture.work();

@@ -1,11 +1,11 @@
-//! Agents behind the Agent Client Protocol: run, follow, further message, logs, wait, resume. What is told again of the
-//! earlier turns when a conversation is loaded is not taken for an answer.
+//! Agents behind the Agent Client Protocol: run, follow, further message, logs, wait, resume. When a conversation is
+//! loaded, the agent repeats the earlier turns; that text does not count as an answer.
 
 use crate::acp::{detach, follow};
 use crate::fixture::{Fixture, for_every_agent, tokens_of};
 use ostler_mock_llm::agents::Agent;
 use ostler_mock_llm::{INPUT_TOKENS, OUTPUT_TOKENS};
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 use rustix::process::Signal;
 
 #[test]
@@ -19,7 +19,7 @@ fn gemini_is_followed_and_its_text_tokens_and_logs_are_right() {
     let outcome = shown.outcome();
     assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("succeeded", "agent"), "{outcome:?}");
     assert_eq!((outcome.text.as_deref(), outcome.saved.as_str()), (Some("word1 word2 word3"), "not_applicable"));
-    // Of what it asks the model on the side it says nothing here.
+    // Gemini does not report here the tokens of its other requests to the model.
     assert_eq!(tokens_of(&fixture, &session), (INPUT_TOKENS, OUTPUT_TOKENS));
     let logs = fixture.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert!(logs.contains("stream 3 10") && logs.contains("word1 word2 word3"), "{logs}");
@@ -33,7 +33,7 @@ fn takes_further_messages_and_is_resumed(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let session = detach(&fixture, &["--keep"], Some("say one"));
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let first = session.recorded(Who::Agent).map(|agent| agent.pid());
+    let first = session.recorded(ProcessKind::Agent).map(|agent| agent.pid());
     fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let idle = session.show();
@@ -50,7 +50,7 @@ fn takes_further_messages_and_is_resumed(agent: Agent) {
     assert!(text.ends_with("three") && !text.contains("two"), "{text:?}");
     fixture.saw_once(&["say one", "say two", "say three"]);
     let logs = fixture.harness.run(&["logs", session.id()]).exits(0).stdout;
-    assert_eq!(logs.matches("say two").count(), 1, "nothing is told twice: {logs}");
+    assert_eq!(logs.matches("say two").count(), 1, "nothing is shown twice: {logs}");
     fixture.harness.nothing_is_left();
     fixture.proves("acp: run, follow, wait, logs");
     fixture.proves("acp: further messages");
@@ -65,18 +65,19 @@ for_every_agent!(takes_further_messages_and_is_resumed:
 );
 
 #[test]
-fn messages_that_come_while_the_conversation_opens_wait_and_arrive_once_though_the_keeper_dies() {
+fn messages_sent_while_the_conversation_opens_arrive_once_although_keepers_are_killed() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let session = detach(&fixture, &["--keep"], Some("say one"));
-    // However slow the keepers are, it has not opened it before they are dead.
-    session.signal(Who::Agent, Signal::STOP);
-    let mut killed = session.kill(Who::Keeper);
+    // The agent is stopped, so that it cannot open the conversation before the keepers are killed, however slow they
+    // are.
+    session.signal(ProcessKind::Agent, Signal::STOP);
+    let mut killed = session.kill(ProcessKind::Keeper);
     for _ in 0..3 {
-        session.replaced(Who::Keeper, &killed);
+        session.replaced(ProcessKind::Keeper, &killed);
         assert_eq!(session.show().state, "starting");
-        killed = session.kill(Who::Keeper);
+        killed = session.kill(ProcessKind::Keeper);
     }
-    session.signal(Who::Agent, Signal::CONT);
+    session.signal(ProcessKind::Agent, Signal::CONT);
     fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     session.until_look("both are answered", |view| view.turns == 2 && view.queued == 0);
     session.stop();

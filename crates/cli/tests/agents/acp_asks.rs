@@ -1,13 +1,13 @@
-//! An agent behind the Agent Client Protocol asks for leave to use a tool: the answer does what it says, the question
-//! outlives the keeper, and one that nobody will answer is withdrawn.
+//! An agent behind the Agent Client Protocol asks for permission to use a tool: the answer takes effect, the question
+//! survives the keeper, and an interrupt withdraws it.
 
 use crate::acp::{detach, follow};
 use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 
 #[test]
-fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
+fn a_denied_tool_does_not_run_an_allowed_one_does_and_a_question_survives_the_keeper() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let prompt = r#"ask twice run_shell_command {"command":"echo done >> proof"} ; say asked"#;
     let session = detach(&fixture, &["--keep"], Some(prompt));
@@ -20,15 +20,15 @@ fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
     fixture.harness.run(&["answer", session.id(), "--deny"]).exits(0);
 
     fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
-    assert!(!fixture.work().join("proof").exists(), "denied is denied");
-    let before = session.kill(Who::Keeper);
+    assert!(!fixture.work().join("proof").exists(), "a denied tool did not run");
+    let before = session.kill(ProcessKind::Keeper);
     let alone = session.show();
     assert_eq!((alone.state.as_str(), alone.alive), ("asking", true), "{alone:?}");
     assert_ne!(alone.asking.as_ref().map(|ask| &ask["request"]), Some(&first["request"]), "it is the second question");
-    session.replaced(Who::Keeper, &before);
+    session.replaced(ProcessKind::Keeper, &before);
     fixture.harness.run(&["answer", session.id(), "--allow"]).exits(0);
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    assert_eq!(fixture.written("proof"), "done\n", "allowed is done, once");
+    assert_eq!(fixture.written("proof"), "done\n", "an allowed tool ran once");
     assert_eq!(session.show().last.as_deref(), Some("asked"));
     session.stop();
     fixture.saw_once(&[prompt]);
@@ -36,7 +36,7 @@ fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
 }
 
 #[test]
-fn a_run_that_nobody_can_answer_says_how() {
+fn a_run_without_a_terminal_says_how_to_answer() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let output = follow(&fixture, &format!("{} ; say asked", fixture.tool("echo done > proof"))).exits(4);
     let session = fixture.last();

@@ -1,13 +1,13 @@
-//! An agent behind the Agent Client Protocol that is killed: what it has taken is not done again, and what it has not read is
-//! not forgotten, in its first run and in a later one.
+//! An agent behind the Agent Client Protocol is killed: a message that it has read is not repeated, and a message that
+//! it has not read is not lost, in its first run and in a later one.
 
 use crate::acp::command;
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{ProcessKind, Session};
 use rustix::process::Signal;
 
-/// A session of it that asks nobody, as far as it can be told so.
+/// A session whose tool runs: it is allowed by an option, or the question is answered here.
 fn start<'a>(fixture: &'a Fixture, prompt: &str) -> Session<'a> {
     let work = fixture.work();
     let mut words = vec!["--cwd", work.to_str().unwrap(), "acp", prompt, "--"];
@@ -23,16 +23,16 @@ fn start<'a>(fixture: &'a Fixture, prompt: &str) -> Session<'a> {
     session
 }
 
-fn killed_it_neither_repeats_nor_forgets(agent: Agent) {
+fn a_killed_agent_repeats_and_loses_nothing(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let tool = fixture.tool("echo ran >> proof; mkfifo gate; cat gate");
     let prompt = format!("{tool} ; say never");
     let session = start(&fixture, &prompt);
     fixture.process("cat gate");
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     fixture.harness.run(&["wait", session.id()]).exits(1);
     let killed = session.look();
-    assert_eq!((killed.queued, &killed.maybe_delivered[..]), (0, &[][..]), "it was taken");
+    assert_eq!((killed.queued, &killed.maybe_delivered[..]), (0, &[][..]), "the agent has read it");
     let cause = killed.outcome.unwrap().cause;
     assert_eq!(cause, "the agent was killed by SIGKILL");
 
@@ -43,16 +43,16 @@ fn killed_it_neither_repeats_nor_forgets(agent: Agent) {
     assert_eq!(fixture.written("proof"), "ran\n", "the tool ran once");
     assert_eq!(fixture.seen(), [prompt.as_str(), "say more"]);
 
-    // Its launcher stands still, but the program that reads does not.
+    // Of codex-acp the signal stops only the launcher, and the program behind it keeps reading.
     if agent != Agent::CodexAcp {
-        session.signal(Who::Agent, Signal::STOP);
+        session.signal(ProcessKind::Agent, Signal::STOP);
         fixture.harness.run(&["send", session.id(), "say later"]).exits(0);
         session.until_look("it is in the pipe", |view| view.queued == 0);
-        session.kill(Who::Agent);
+        session.kill(ProcessKind::Agent);
         fixture.harness.run(&["wait", session.id()]).exits(1);
         let killed = session.look();
-        assert_eq!(killed.queued, 1, "nobody has read it");
-        assert_eq!(killed.outcome.unwrap().cause, "the agent was killed by SIGKILL", "and not for what it printed");
+        assert_eq!(killed.queued, 1, "it was not read");
+        assert_eq!(killed.outcome.unwrap().cause, "the agent was killed by SIGKILL", "its output is not the cause");
         let output = fixture.harness.run(&["resume", session.id()]).exits(0);
         assert!(output.stdout.ends_with("later\n"), "{output:?}");
         assert_eq!(fixture.seen(), [prompt.as_str(), "say more", "say later"]);
@@ -63,9 +63,9 @@ fn killed_it_neither_repeats_nor_forgets(agent: Agent) {
     fixture.proves("acp: killed in the middle of a tool: neither tool nor message is repeated");
 }
 
-for_every_agent!(killed_it_neither_repeats_nor_forgets:
-    killed_gemini_neither_repeats_nor_forgets Gemini,
-    killed_opencode_neither_repeats_nor_forgets Opencode,
-    the_killed_adapter_of_claude_neither_repeats_nor_forgets ClaudeAcp,
-    the_killed_adapter_of_codex_neither_repeats_nor_forgets CodexAcp,
+for_every_agent!(a_killed_agent_repeats_and_loses_nothing:
+    a_killed_gemini_repeats_and_loses_nothing Gemini,
+    a_killed_opencode_repeats_and_loses_nothing Opencode,
+    the_killed_adapter_of_claude_repeats_and_loses_nothing ClaudeAcp,
+    the_killed_adapter_of_codex_repeats_and_loses_nothing CodexAcp,
 );

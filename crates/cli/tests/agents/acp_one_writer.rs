@@ -1,12 +1,13 @@
-//! A conversation has one writer, whichever way it is reached: through the Agent Client Protocol or by the agent itself.
+//! A conversation has one writer, no matter whether it is used through the Agent Client Protocol or by the agent
+//! itself.
 
 use crate::acp::detach;
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 
-/// The agent behind the program, and its own arguments that go on with a conversation.
-fn itself(agent: Agent) -> (&'static str, &'static str) {
+/// The agent behind the program, and its own argument that continues a conversation.
+fn own_command(agent: Agent) -> (&'static str, &'static str) {
     match agent {
         Agent::Gemini => ("gemini", "--resume"),
         Agent::Opencode => ("opencode", "--session"),
@@ -16,9 +17,9 @@ fn itself(agent: Agent) -> (&'static str, &'static str) {
     }
 }
 
-fn a_conversation_has_one_writer_whichever_way_it_is_reached(agent: Agent) {
+fn a_conversation_has_one_writer_with_and_without_the_protocol(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
-    let (name, goes_on) = itself(agent);
+    let (name, goes_on) = own_command(agent);
     let session = detach(&fixture, &["--keep"], Some("say one"));
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let native_id = session.show().native_id.unwrap();
@@ -30,7 +31,7 @@ fn a_conversation_has_one_writer_whichever_way_it_is_reached(agent: Agent) {
     let refused = own(&[], "say two").exits(7);
     assert!(refused.complaint().contains(&format!("session {} in ", session.id())), "{refused:?}");
 
-    // What the program has started is its own.
+    // Processes that the program has started belong to the session.
     let foreign = fixture.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
     assert_eq!(foreign.as_array().map(Vec::len), Some(0), "{foreign:#}");
     let holders = fixture.harness.run(&["who", "--json", &native_id]).exits(0).json()["holders"].clone();
@@ -46,7 +47,7 @@ fn a_conversation_has_one_writer_whichever_way_it_is_reached(agent: Agent) {
     let refused = fixture.harness.run(&["resume", session.id(), "say three"]).exits(7);
     assert!(refused.complaint().contains(&format!("session {} in ", itself.id())), "{refused:?}");
     itself.stop();
-    // Gemini would have its minute waited out first.
+    // For gemini the resume would first wait until the minute is over in which the conversation began.
     if agent != Agent::Gemini {
         fixture.harness.run(&["resume", session.id(), "say three"]).exits(0);
         let told = fixture.last_request();
@@ -56,16 +57,16 @@ fn a_conversation_has_one_writer_whichever_way_it_is_reached(agent: Agent) {
     fixture.proves("acp: a conversation has one writer, whichever way it is reached");
 }
 
-for_every_agent!(a_conversation_has_one_writer_whichever_way_it_is_reached:
+for_every_agent!(a_conversation_has_one_writer_with_and_without_the_protocol:
     one_writer_through_gemini_and_its_protocol Gemini,
     one_writer_through_opencode_and_its_protocol Opencode,
     one_writer_through_claude_and_its_adapter ClaudeAcp,
     one_writer_through_codex_and_its_adapter CodexAcp,
 );
 
-/// Through a command that tells nothing, the program itself tells which agent it is.
+/// The command in the settings does not name the agent. The program itself reports which agent it is.
 #[test]
-fn a_program_behind_a_script_tells_which_agent_it_is() {
+fn a_program_behind_a_script_reports_which_agent_it_is() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let script = fixture.harness.root().join("mine");
     std::fs::write(&script, "exec gemini --acp\n").unwrap();
@@ -79,8 +80,8 @@ fn a_program_behind_a_script_tells_which_agent_it_is() {
     let native_id = session.show().native_id.unwrap();
     let words = ["run", "--cwd", work.to_str().unwrap(), "gemini", "say two", "--", "--resume", &native_id];
     fixture.harness.run(&words).exits(7);
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     fixture.harness.run(&words).exits(7);
     session.stop();
     fixture.harness.nothing_is_left();

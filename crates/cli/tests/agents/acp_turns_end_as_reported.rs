@@ -1,5 +1,5 @@
-//! How a turn behind the Agent Client Protocol ends is what the agent says: an error of the model's server is a failure with
-//! its reason, a hang goes on until it is interrupted.
+//! A turn behind the Agent Client Protocol ends as the agent reports it: an error of the model's server is a failure
+//! with its reason, and a hang lasts until it is interrupted.
 
 use crate::acp::{detach, follow};
 use crate::fixture::{Fixture, for_every_agent};
@@ -43,7 +43,7 @@ fn a_hang_can_be_interrupted_and_the_same_process_takes_the_next_message() {
 }
 
 #[test]
-fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
+fn a_stop_in_the_middle_of_a_turn_ends_it_and_leaves_nothing_running() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let session = detach(&fixture, &[], Some("hang"));
     fixture.asked_for(1);
@@ -53,7 +53,7 @@ fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
     fixture.proves("acp: stop in the middle of a turn: stopped, nothing left running");
 }
 
-/// Agents call it the end of a turn; that the model said nothing at all is not a success. And what failed on the way is said.
+/// Agents report such a turn as ended. A turn in which the model said nothing is not a success.
 fn no_answer_is_no_success(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     follow(&fixture, "empty").exits(1);
@@ -71,7 +71,7 @@ for_every_agent!(no_answer_is_no_success:
 );
 
 #[test]
-fn a_command_that_failed_is_a_failed_tool_though_opencode_calls_it_completed() {
+fn a_failed_command_is_a_failed_tool_although_opencode_reports_it_as_completed() {
     let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
     follow(&fixture, &format!("{} ; say after", fixture.tool("false"))).exits(0);
     let logs = fixture.harness.run(&["logs", "--json", "@last"]).exits(0).stdout;

@@ -1,5 +1,6 @@
-//! Conversations that real agents began outside ostler: adopting costs nothing, what was said before is there, the agent goes
-//! on where it was, and a process that has the conversation open is named, or ended with its turn saved.
+//! Conversations that real agents began outside ostler: adopting asks the model nothing, the earlier messages are
+//! shown, the agent continues the conversation, and a process that has the conversation open is named, or is ended with
+//! its turn saved.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
@@ -22,7 +23,7 @@ fn outside(fixture: &Fixture, arguments: &[&str], prompt: &str) -> Child {
     child
 }
 
-/// Its arguments for one turn, from its standard input, told as JSON.
+/// Its arguments for one turn, with the prompt on standard input and the output as JSON.
 fn one_turn(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Claude | Agent::ClaudeAcp => &["-p", "--output-format", "json", "--allowedTools", "Bash"],
@@ -35,7 +36,7 @@ fn one_turn(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-/// One turn outside ostler, and the agent's name for the conversation.
+/// Runs one turn outside ostler. Returns the agent's id of the conversation.
 fn converse(fixture: &Fixture, prompt: &str) -> String {
     let output = outside(fixture, one_turn(fixture.agent), prompt).wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -44,7 +45,7 @@ fn converse(fixture: &Fixture, prompt: &str) -> String {
         let names = ["session_id", "thread_id", "sessionID"];
         names.iter().find_map(|name| line[name].as_str().map(str::to_owned))
     });
-    id.unwrap_or_else(|| panic!("it told no name: {text}"))
+    id.unwrap_or_else(|| panic!("no id of the conversation: {text}"))
 }
 
 fn turns(fixture: &Fixture) -> usize {
@@ -62,11 +63,11 @@ fn is_adopted(agent: Agent) {
     let native_id = converse(&fixture, &format!("{tool} ; say one"));
     let asked = turns(&fixture);
     is_found_outside(&fixture, &native_id);
-    // Enough of it to be the only one.
+    // A prefix that is long enough to be unique.
     let adopted = fixture.harness.run(&["adopt", &native_id[..native_id.len() - 3], "--name", "mine"]).exits(0);
     let id = adopted.stdout.trim_end().to_owned();
     assert!(adopted.stderr.contains(&format!("adopted as {id}: {} {native_id}", agent.name())), "{adopted:?}");
-    assert_eq!(turns(&fixture), asked, "adopting costs nothing");
+    assert_eq!(turns(&fixture), asked, "adopting asks the model nothing");
     let before = logs(&fixture, &id);
     for said in ["say one", "from the tool", "\none\n"] {
         assert!(before.contains(said), "{said:?} was said before: {before}");
@@ -112,13 +113,14 @@ fn is_adopted(agent: Agent) {
     fixture.proves("is found by search, read and continued from there");
 }
 
-/// The newest message with these words.
+/// The newest message that contains these words.
 #[track_caller]
 fn hit(fixture: &Fixture, words: &[&str]) -> Value {
     fixture.harness.run(&[&["search", "--json"], words].concat()).exits(0).json()[0].clone()
 }
 
-/// Before it is a session, a search names the commands that read and adopt it.
+/// Before the conversation is a session, search finds it and names the command that adopts it, and `logs --foreign`
+/// shows it.
 fn is_found_outside(fixture: &Fixture, native_id: &str) {
     for words in [&["from the tool", "--role", "tool"][..], &["one", "--role", "agent"], &["say one", "--role", "user"]]
     {
@@ -145,7 +147,7 @@ for_every_agent!(is_adopted:
     a_qwen_from_outside_is_adopted Qwen,
 );
 
-/// Somebody at a terminal gets the conversation back in one.
+/// At a terminal an adopted conversation opens in the agent's own terminal mode.
 fn opens_in_a_terminal(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
@@ -155,7 +157,7 @@ fn opens_in_a_terminal(agent: Agent) {
     let session = fixture.last();
     let shown = session.show();
     assert_eq!(shown.mode, "terminal");
-    // Not what it draws below the conversation.
+    // And not the text that the agent draws below the conversation.
     assert_eq!(shown.last.as_deref(), Some("word1 word2 word3"));
     fixture.harness.run(&["send", session.id(), "stream 5 1"]).exits(0);
     person.sees("word4 word5");
@@ -164,7 +166,7 @@ fn opens_in_a_terminal(agent: Agent) {
     person.types(b"\x1c");
     person.is_left_with(0);
     fixture.harness.run(&["stop", session.id()]).exits(0);
-    // The same when it is opened again and nothing is said.
+    // The same after a resume without a message.
     let (last, run) = (session.show().last.unwrap_or_default(), session.show().run);
     assert!(last.contains("word4 word5"), "{last}");
     fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
@@ -185,7 +187,7 @@ for_every_agent!(opens_in_a_terminal:
 
 const TAKEN_OVER: &str = "terminal: adopts a conversation that a process has open, with `--takeover`";
 
-/// The agent in somebody's terminal, with one turn behind it.
+/// The agent in a person's terminal, after one turn.
 fn at_a_terminal(fixture: &Fixture) -> Person {
     fixture.agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
     let program = fixture.agent.program().unwrap();
@@ -193,7 +195,7 @@ fn at_a_terminal(fixture: &Fixture) -> Person {
     let mut words = vec!["env", "-C", work.to_str().unwrap(), "GEMINI_CLI_NO_RELAUNCH=true"];
     words.extend(program.iter().map(|word| word.to_str().unwrap()));
     if fixture.agent == Agent::Codex {
-        // Else the conversation is in a server that is shared with others.
+        // Otherwise the conversation is in a server that other terminals share.
         words.push("--no-daemon");
     }
     let mut person = Person::runs_program(&fixture.harness, (40, 120), &words);
@@ -205,8 +207,8 @@ fn at_a_terminal(fixture: &Fixture) -> Person {
     person
 }
 
-/// Waits until a transcript has this text: agents write a moment after they have shown something, and a conversation that is
-/// not on disk cannot be adopted.
+/// Waits until a transcript has this text: agents write a moment after they have shown something, and a conversation
+/// that is not on disk cannot be adopted.
 fn is_on_disk(fixture: &Fixture, text: &str) {
     fn found(folder: &Path, text: &str) -> bool {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
@@ -238,13 +240,13 @@ fn is_taken_over(agent: Agent) {
         let is_known = |process: &&Value| agent == Agent::Opencode || process["native_id"].is_string();
         listed.as_array().unwrap().iter().find(is_known).cloned()
     });
-    // opencode's processes are seen, and their conversations are not.
+    // opencode's processes are found, but not which conversation each has open.
     let id = holder["native_id"].as_str().unwrap_or("ses_").to_owned();
     let name = format!("process {} (pts/", holder["pid"]);
     let refused = fixture.harness.run(&["adopt", &id]).exits(7);
     assert!(refused.complaint().contains(&name), "{refused:?}");
     assert!(refused.complaint().contains("take over: ostler adopt --takeover "), "{refused:?}");
-    assert_eq!(fixture.harness.ls().len(), 0, "nothing was made");
+    assert_eq!(fixture.harness.ls().len(), 0, "no session was made");
     let output = fixture.harness.run(&["adopt", "--takeover", &id, "say after"]).exits(0);
     assert!(output.stderr.contains(&format!("ended {name}")), "{output:?}");
     assert!(output.stderr.contains("its last turn is in the "), "{output:?}");
@@ -254,7 +256,7 @@ fn is_taken_over(agent: Agent) {
     assert!(told.contains("stream 3 1") && told.contains("say after"), "{told}");
     let said = logs(&fixture, "@last");
     assert_eq!(said.matches("word1 word2 word3").count(), 1, "{said}");
-    assert_eq!(said.matches("after\n").count(), 2, "told and said: {said}");
+    assert_eq!(said.matches("after\n").count(), 2, "in the prompt and in the answer: {said}");
     fixture.proves(TAKEN_OVER);
 }
 
@@ -265,7 +267,7 @@ for_every_agent!(is_taken_over:
 );
 
 #[test]
-fn a_gemini_in_a_terminal_cannot_be_seen_and_that_is_said() {
+fn adopt_says_that_a_gemini_in_a_terminal_cannot_be_detected() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let _person = at_a_terminal(&fixture);
     let chats = |project: PathBuf| std::fs::read_dir(project.join("chats")).into_iter().flatten().flatten();
@@ -276,12 +278,12 @@ fn a_gemini_in_a_terminal_cannot_be_seen_and_that_is_said() {
         projects.flat_map(chats).map(|entry| entry.path()).find(is_answered)
     });
     let adopted = fixture.harness.run(&["adopt", "-d", file.to_str().unwrap()]).exits(0);
-    assert!(adopted.stderr.contains("gemini does not tell which process has a conversation open"), "{adopted:?}");
+    assert!(adopted.stderr.contains("gemini does not record which process has a conversation open"), "{adopted:?}");
     fixture.proves_impossible(TAKEN_OVER, "It leaves no trace of which process has a conversation open.");
 }
 
 #[test]
-fn a_turn_that_takeover_cuts_off_leaves_no_tool_behind() {
+fn a_turn_that_takeover_cuts_off_leaves_no_tool_running() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let (tool, words) = fixture.endless_tool();
     let mut claude = outside(&fixture, one_turn(fixture.agent), &tool);
@@ -295,9 +297,9 @@ fn a_turn_that_takeover_cuts_off_leaves_no_tool_behind() {
     let adopted = fixture.harness.run(&["adopt", "-d", "--takeover", &id]).exits(0);
     assert!(adopted.stderr.contains(&format!("ended process {} (", claude.id())), "{adopted:?}");
     claude.wait().unwrap();
-    assert!(!tool.may_live(), "the tool goes with it");
+    assert!(!tool.may_live(), "the tool has ended with it");
     fixture.harness.run(&["resume", "@last", "say two"]).exits(0);
-    assert!(fixture.last_request().contains("mkfifo gate"), "the prompt that was cut off is not forgotten");
+    assert!(fixture.last_request().contains("mkfifo gate"), "the prompt that was cut off is not lost");
 }
 
 #[test]
@@ -313,7 +315,7 @@ fn a_conversation_of_a_session_in_another_home_is_not_adopted() {
     elsewhere(&["wait", "--until", "turn", id]).exits(0);
     let shown = elsewhere(&["show", "--json", id]).exits(0).json();
     let native_id = shown["native_id"].as_str().unwrap();
-    // Claude writes a little late.
+    // Claude writes its transcript a little late.
     let transcript = PathBuf::from(shown["transcript"].as_str().unwrap());
     patience::until("its transcript is on disk", &[&fixture.harness.root().join("home")], || {
         transcript.exists().then_some(())

@@ -1,5 +1,5 @@
-//! Claude is told about the end of its background tasks, and begins a turn about it. A user who ends the session
-//! ends those tasks too, and must not have the model asked, and paid, for a turn that nobody sees.
+//! Claude is notified when its background tasks end, and begins a turn about that. A user who ends the session ends
+//! those tasks too. The model must not be asked, and paid, for a turn that no user sees.
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::Request;
@@ -16,7 +16,8 @@ fn with_pipes() -> Option<Fixture> {
     Some(fixture)
 }
 
-/// Three answers, the calls and the words, and nothing else; the words are the answer, and saved; the task is gone and named.
+/// For each turn the model gave three answers, the two calls and the text, and no more. The text is the answer and is
+/// saved; the task has ended and is named in the outcome.
 #[track_caller]
 fn ended_with_its_turn(fixture: &Fixture, session: &Session<'_>, turns: usize) {
     fixture.harness.nothing_is_left();
@@ -30,7 +31,7 @@ fn ended_with_its_turn(fixture: &Fixture, session: &Session<'_>, turns: usize) {
 }
 
 #[test]
-fn claude_that_is_stopped_hears_nothing_of_the_end_of_its_tasks() {
+fn no_turn_begins_when_a_stop_ends_the_background_tasks_of_claude() {
     let Some(fixture) = with_pipes() else { return };
     let rounds = times(3, 20);
     for round in 1..=rounds {
@@ -41,13 +42,13 @@ fn claude_that_is_stopped_hears_nothing_of_the_end_of_its_tasks() {
     }
     let last = fixture.last();
     fixture.harness.run(&["resume", last.id(), "say after"]).exits(0);
-    assert!(fixture.last_request().contains(r#""text":"done""#), "the conversation goes on where it ended");
+    assert!(fixture.last_request().contains(r#""text":"done""#), "the conversation continues where it ended");
     fixture.proves("stop while a task runs in the background: no further turn");
     held("`stop` with a task in the background", rounds, "no further request to the model, the reply saved");
 }
 
 #[test]
-fn claude_that_is_done_hears_nothing_of_the_end_of_its_tasks() {
+fn no_turn_begins_when_the_end_of_run_ends_the_background_tasks_of_claude() {
     let Some(fixture) = with_pipes() else { return };
     let rounds = times(2, 10);
     for round in 1..=rounds {
@@ -58,9 +59,9 @@ fn claude_that_is_done_hears_nothing_of_the_end_of_its_tasks() {
     held("the end of `run` with a task in the background", rounds, "no further request to the model, the reply saved");
 }
 
-/// While it is kept, it may begin turns of its own: they are seen like any other.
+/// While the session is kept, claude may begin turns by itself. They are shown like any other turn.
 #[test]
-fn claude_that_is_kept_answers_to_the_end_of_its_tasks_in_a_turn_that_is_seen() {
+fn a_kept_claude_begins_a_visible_turn_when_its_background_task_ends() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let prompt = r#"tool Bash {"command":"mkfifo gate; cat gate","run_in_background":true} ; say done"#;
     let session = fixture.detach(&["--keep"], Some(prompt));

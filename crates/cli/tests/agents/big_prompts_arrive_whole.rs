@@ -27,9 +27,9 @@ for_every_agent!(takes_a_megabyte:
     qwen_takes_a_megabyte Qwen,
 );
 
-/// It takes a megabyte of characters and no more, and says so beside the conversation.
+/// Codex takes a megabyte of characters at most, and reports the refusal outside of the conversation.
 #[test]
-fn what_codex_finds_too_long_is_a_failure_with_its_reason_in_one_line() {
+fn a_prompt_that_is_too_long_for_codex_is_a_failure_with_its_reason_in_one_line() {
     let Some(fixture) = Fixture::new(Agent::Codex) else { return };
     let prompt = fixture.harness.root().join("prompt");
     std::fs::write(&prompt, "long ".repeat(600_000)).unwrap();

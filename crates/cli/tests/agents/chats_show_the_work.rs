@@ -1,5 +1,5 @@
-//! The chat shows what a real agent said and did: Markdown as it is meant, a tool call in one line, a change of a file as a
-//! diff, files by their place below the working directory.
+//! The chat shows what a real agent said and did: rendered Markdown, a tool call in one line, the change of a file as a
+//! diff, files relative to the working directory.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
@@ -17,7 +17,7 @@ fn claude_shows_a_tool_call_a_diff_and_markdown() {
     let script = format!("{write} ; tool Edit {change} ; {} ; {text}", fixture.tool("seq 1 12; exit 3"));
     let session = fixture.detach(&["--keep"], Some(&script));
     let mut person = Person::runs(&fixture.harness, (70, 100), &["attach", session.id()]);
-    // It may run commands; whether it may change files it asks, and the change stands above the question.
+    // Commands are allowed. Before claude changes a file it asks, and the change is shown above the question.
     for tool in ["Write", "Edit"] {
         person.sees(&format!("asks: {tool}"));
         assert!(person.shows(&format!("● {tool} src/made.rs")));
@@ -38,7 +38,7 @@ fn claude_shows_a_tool_call_a_diff_and_markdown() {
 
     person.types(b"\x0f");
     person.sees("  │ 12");
-    // What is said next is written below, as it comes.
+    // The next answer appears below.
     person.types(b"say once *more*\r");
     person.sees_that("the answer", |person| person.screen.text().iter().any(|row| row == "once more"));
     person.types(b"\x1c");

@@ -1,4 +1,4 @@
-//! `answer --allow --always`: what claude proposes is allowed for the rest of its process, and for no longer.
+//! `answer --allow --always`: what claude proposes is allowed until its process ends, and not longer.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
@@ -7,7 +7,7 @@ use ostler_mock_llm::agents::Agent;
 const TWO_WRITES: &str =
     r#"tool Write {"file_path":"one","content":"1"} ; tool Write {"file_path":"two","content":"2"} ; say written"#;
 
-/// Every file below a folder that may hold settings.
+/// Every settings file of claude, with its text.
 fn settings(fixture: &Fixture) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for folder in [fixture.harness.root().join("home/.claude"), fixture.work().join(".claude")] {
@@ -22,7 +22,7 @@ fn settings(fixture: &Fixture) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_same_kind_is_not_asked_again_until_the_next_process_and_nothing_is_written_down() {
+fn allow_always_lasts_until_the_process_ends_and_writes_no_settings() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let session = fixture.detach_strict(&["--keep"], TWO_WRITES);
     fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
@@ -37,7 +37,7 @@ fn the_same_kind_is_not_asked_again_until_the_next_process_and_nothing_is_writte
     assert_eq!(answers.len(), 1, "asked once: {answers:?}");
     assert!(answers[0].contains(r#""always":"every edit in the working directory""#), "{answers:?}");
     assert!(answers[0].contains(r#""by":""#), "{answers:?}");
-    assert_eq!(settings(&fixture), [], "nobody's settings were written");
+    assert_eq!(settings(&fixture), [], "no settings were written");
     session.stop();
 
     fixture.harness.run(&["resume", "-d", "--keep", session.id(), &TWO_WRITES.replace("say", "say again")]).exits(0);
@@ -46,7 +46,7 @@ fn the_same_kind_is_not_asked_again_until_the_next_process_and_nothing_is_writte
 }
 
 #[test]
-fn a_person_who_watches_may_allow_for_longer_with_one_word() {
+fn a_person_who_follows_a_run_can_allow_always_with_one_letter() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let work = fixture.work();
     let mut person =

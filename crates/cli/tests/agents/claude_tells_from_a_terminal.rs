@@ -1,13 +1,13 @@
-//! Claude in a terminal tells of its turns, questions and conversations through hooks: nothing is read off its screen, and
-//! what is said about it is as right as of a headless session.
+//! Claude in a terminal reports its turns, questions and conversations through hooks. Nothing is read from its screen,
+//! and the state of the session is as exact as that of a headless session.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who, patience};
+use ostler_testkit::{ProcessKind, Session, patience};
 use serde_json::json;
 
-/// A session in a terminal whose tools need leave.
+/// A session in a terminal whose tools need permission.
 fn in_a_terminal<'a>(fixture: &'a Fixture, arguments: &[&str]) -> Session<'a> {
     let work = fixture.work();
     let words = [&["-t", "--cwd", work.to_str().unwrap(), "claude"], arguments].concat();
@@ -15,7 +15,7 @@ fn in_a_terminal<'a>(fixture: &'a Fixture, arguments: &[&str]) -> Session<'a> {
 }
 
 impl Fixture {
-    fn tells(&self, session: &Session<'_>, message: &str) {
+    fn sends(&self, session: &Session<'_>, message: &str) {
         self.harness.run(&["send", session.id(), message]).exits(0);
     }
 
@@ -25,22 +25,22 @@ impl Fixture {
 }
 
 #[test]
-fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
+fn turns_are_seen_counted_and_saved_and_the_next_run_continues() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[]);
-    fixture.tells(&session, "say one");
+    fixture.sends(&session, "say one");
     fixture.waits(&session, "turn", 0);
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.turns, shown.last.as_deref()), ("idle", 1, Some("one")));
 
-    fixture.tells(&session, "stream 100000 20");
-    // Interrupted before the first word it would take the prompt back.
+    fixture.sends(&session, "stream 100000 20");
+    // Interrupted before the first word, claude would put the prompt back into its input line.
     session.until_printed("word7");
     assert_eq!(session.show().state, "working");
     fixture.harness.run(&["interrupt", session.id()]).exits(0);
     fixture.waits(&session, "turn", 6);
 
-    fixture.tells(&session, "say three");
+    fixture.sends(&session, "say three");
     fixture.waits(&session, "turn", 0);
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
@@ -51,7 +51,7 @@ fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
     assert!(transcript.contains("say three"), "{transcript}");
 
     fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
-    fixture.tells(&session, "say four");
+    fixture.sends(&session, "say four");
     fixture.waits(&session, "turn", 0);
     let again = session.show();
     assert_eq!((again.native_id, again.turns, again.last.as_deref()), (shown.native_id, 4, Some("four")));
@@ -63,8 +63,8 @@ fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
 fn a_question_shows_until_it_is_answered_on_the_screen() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[]);
-    // Allowed, the tool runs until it is let go: the question is over long before the tool is.
-    fixture.tells(&session, &format!("{} ; say asked", fixture.tool("mkfifo gate; cat gate")));
+    // Once allowed, the tool runs until the test writes into the pipe, so the question is over long before the tool.
+    fixture.sends(&session, &format!("{} ; say asked", fixture.tool("mkfifo gate; cat gate")));
     fixture.waits(&session, "asking", 4);
     let ask = session.show().asking.unwrap();
     assert_eq!((&ask["tool"], &ask["input"]["command"]), (&json!("Bash"), &json!("mkfifo gate; cat gate")));
@@ -80,12 +80,12 @@ fn a_question_shows_until_it_is_answered_on_the_screen() {
     fixture.waits(&session, "turn", 0);
     assert_eq!(session.show().last.as_deref(), Some("asked"));
 
-    fixture.tells(&session, &format!("{} ; say never", fixture.tool("touch never")));
+    fixture.sends(&session, &format!("{} ; say never", fixture.tool("touch never")));
     fixture.waits(&session, "asking", 4);
     person.sees("touch never");
     person.sees("Do you want to proceed?");
     person.types(b"\x1b");
-    session.until_look("the turn is broken off", |view| view.state.word() == "idle" && view.turns == 2);
+    session.until_look("the turn is interrupted", |view| view.state.word() == "idle" && view.turns == 2);
     assert!(!fixture.work().join("never").exists());
     person.types(b"\x1c");
     person.is_left_with(0);
@@ -102,7 +102,7 @@ fn a_question_shows_until_it_is_answered_on_the_screen() {
 fn an_api_error_is_a_failed_turn() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[]);
-    fixture.tells(&session, "fail 400 always");
+    fixture.sends(&session, "fail 400 always");
     fixture.waits(&session, "turn", 1);
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let outcome = session.show().outcome().clone();
@@ -113,10 +113,11 @@ fn an_api_error_is_a_failed_turn() {
 fn a_prompt_taken_back_before_the_first_word_ends_the_turn() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[]);
-    fixture.tells(&session, "hang");
+    fixture.sends(&session, "hang");
     fixture.asked_for(1);
     session.until_look("it works", |view| view.state.word() == "working");
-    // Claude writes nothing down about this one, and puts the prompt back into its line.
+    // Claude records nothing about a turn that is interrupted before the first word, and puts the prompt back into its
+    // input line.
     fixture.harness.run(&["send", session.id(), "say instead", "--now"]).exits(0);
     session.until_look("both turns are over", |view| view.turns == 2 && view.queued == 0);
     assert_eq!(session.show().last.as_deref(), Some("instead"));
@@ -125,30 +126,30 @@ fn a_prompt_taken_back_before_the_first_word_ends_the_turn() {
 }
 
 #[test]
-fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
+fn after_clear_and_resume_inside_claude_the_session_has_the_new_conversation() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[]);
-    fixture.tells(&session, "say one");
+    fixture.sends(&session, "say one");
     fixture.waits(&session, "turn", 0);
     let first = session.show();
-    fixture.tells(&session, "/clear");
+    fixture.sends(&session, "/clear");
     let second = session.until_look("another conversation", |view| view.native_id != first.native_id);
     assert_ne!(second.transcript, first.transcript);
     session.until_look("no turn is running", |view| view.state.word() == "idle");
     assert_eq!(session.show().turns, 1, "a command of claude's own is not a turn");
-    // The turn that was left behind with its conversation is saved in its own transcript.
+    // The turn before `/clear` is saved in the transcript of its own conversation.
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.outcome().saved.as_str(), &shown.native_id), ("verified", &second.native_id));
 
     fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
-    fixture.tells(&session, "say two");
+    fixture.sends(&session, "say two");
     fixture.waits(&session, "turn", 0);
     assert_eq!(session.show().transcript, shown.transcript);
-    fixture.tells(&session, &format!("/resume {}", first.native_id.as_deref().unwrap()));
+    fixture.sends(&session, &format!("/resume {}", first.native_id.as_deref().unwrap()));
     session.until_look("the first conversation", |view| view.native_id == first.native_id);
     session.until_look("no turn is running", |view| view.state.word() == "idle");
-    fixture.tells(&session, "say three");
+    fixture.sends(&session, "say three");
     fixture.waits(&session, "turn", 0);
     session.stop();
     let shown = session.show();
@@ -157,7 +158,7 @@ fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
 }
 
 #[test]
-fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_arguments() {
+fn hooks_of_the_user_run_as_well_as_ours_from_the_settings_and_from_arguments() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let claude = fixture.harness.root().join("home/.claude");
     let hook = |word: &str| {
@@ -169,9 +170,9 @@ fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_argument
     std::fs::write(fixture.work().join("given.json"), hook("given")).unwrap();
     for (round, settings) in ["given.json".to_owned(), hook("given")].iter().enumerate() {
         let session = in_a_terminal(&fixture, &["--", "--settings", settings]);
-        fixture.tells(&session, "say one");
+        fixture.sends(&session, "say one");
         fixture.waits(&session, "turn", 0);
-        // Claude runs all hooks at once, and ours may be the first to tell.
+        // Claude runs all hooks at once, and ours may be the first that reports.
         let work = fixture.work();
         patience::until("all hooks have run", &[&work], || {
             (fixture.written("theirs").lines().count() >= 2 * (round + 1)).then_some(())
@@ -181,28 +182,28 @@ fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_argument
         ran.sort();
         assert_eq!(ran, [vec!["given"; round + 1], vec!["own"; round + 1]].concat());
     }
-    assert_eq!(std::fs::read_to_string(claude.join("settings.json")).unwrap(), hook("own"), "nobody wrote to it");
+    assert_eq!(std::fs::read_to_string(claude.join("settings.json")).unwrap(), hook("own"), "it was not changed");
     assert_eq!(std::fs::read_to_string(fixture.work().join("given.json")).unwrap(), hook("given"));
 }
 
 #[test]
-fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
+fn what_happens_while_no_keeper_runs_is_known_at_once_and_counted_once() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[&["--"], fixture.agent.allowing()].concat());
-    fixture.tells(&session, "say one");
+    fixture.sends(&session, "say one");
     fixture.waits(&session, "turn", 0);
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("for shortcuts");
-    // The turn goes on when its tool is let go, which is when the keepers are dead.
+    // The tool of this turn ends when the test writes into the pipe, which is after the keepers were killed.
     let (tool, words) = fixture.endless_tool();
     person.types(format!("{tool} ; stream 30 1").as_bytes());
     person.sees("stream 30 1");
     person.types(b"\r");
     fixture.process(words);
     for _ in 0..3 {
-        let before = session.kill(Who::Keeper);
+        let before = session.kill(ProcessKind::Keeper);
         assert_eq!(session.look().state.word(), "working");
-        session.replaced(Who::Keeper, &before);
+        session.replaced(ProcessKind::Keeper, &before);
     }
     std::fs::write(fixture.work().join("gate"), "").unwrap();
     session.until_look("it is done", |view| view.state.word() == "idle");
@@ -216,11 +217,11 @@ fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
 }
 
 #[test]
-fn a_subagent_is_not_the_turn() {
+fn the_answer_of_a_subagent_is_not_the_answer_of_the_turn() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let session = in_a_terminal(&fixture, &[]);
     let task = json!({ "description": "d", "prompt": "say from below", "subagent_type": "general-purpose" });
-    fixture.tells(&session, &format!("tool Agent {task} ; say above"));
+    fixture.sends(&session, &format!("tool Agent {task} ; say above"));
     fixture.waits(&session, "turn", 0);
     session.stop();
     let shown = session.show();
@@ -233,7 +234,7 @@ fn a_message_waits_for_the_prompt_and_never_answers_a_dialog() {
     let home = fixture.harness.root().join("home");
     Agent::Claude.trust(&home, &home.join("elsewhere")).unwrap();
     let session = in_a_terminal(&fixture, &[]);
-    fixture.tells(&session, "say hello");
+    fixture.sends(&session, "say hello");
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("Yes, I trust this folder");
     assert_eq!(std::fs::read(session.run_file("in")).unwrap(), b"", "nothing was typed");

@@ -1,6 +1,6 @@
-//! With its own defaults codex in a terminal leaves its work to a server that all its terminals share, and that belongs to
-//! the person. ostler starts it so that it works in its own process: only then is `stop` true, and only then does the end
-//! of one session leave the others alone.
+//! By default codex in a terminal does its work in a server that all its terminals share and that belongs to the user.
+//! ostler starts codex so that it works in its own process. Only then does `stop` end the work, and only then does the
+//! end of one session leave the others alone.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
@@ -12,18 +12,18 @@ use rustix::process::Signal;
 use std::process::{Child, Stdio};
 
 #[test]
-fn stop_is_true_beside_other_codexes_and_beside_their_shared_server() {
+fn stop_ends_the_work_although_other_codexes_and_their_shared_server_run() {
     let Some(fixture) = Fixture::new(Agent::Codex) else { return };
     Agent::Codex.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
 
-    // Neither of two sessions depends on the other. The second starts when the first has worked: two codexes that make the
-    // databases of an empty home at the same time break them.
+    // Two sessions do not depend on each other. The second starts when the first has worked: two codexes that create
+    // the databases of an empty home at the same time break them.
     let first = fixture.detach(&["-t"], None);
-    let mut at_first = shows(&fixture, &first);
+    let mut at_first = attaches_at_the_prompt(&fixture, &first);
     fixture.harness.run(&["send", first.id(), "say begun"]).exits(0);
     at_first.sees("• begun");
     let second = fixture.detach(&["-t"], None);
-    shows(&fixture, &second);
+    attaches_at_the_prompt(&fixture, &second);
     ends_its_tool(&fixture, &second);
     fixture.harness.run(&["send", first.id(), "say still here"]).exits(0);
     at_first.sees("• still here");
@@ -33,23 +33,23 @@ fn stop_is_true_beside_other_codexes_and_beside_their_shared_server() {
     first.stop();
     assert_eq!(first.show().outcome().saved, "verified");
 
-    // Nor on a server that runs already, which goes on whatever becomes of the session.
+    // A session does not depend on a server that runs already, and the server keeps running after the session.
     let server = SharedServer::starts(&fixture);
     let third = fixture.detach(&["-t"], None);
-    shows(&fixture, &third);
+    attaches_at_the_prompt(&fixture, &third);
     ends_its_tool(&fixture, &third);
     let asked = fixture.server.requests().len();
     let known = third.show().native_id;
     assert!(known.is_some(), "its conversation is known");
     fixture.harness.run(&["resume", "-d", third.id()]).exits(0);
-    let mut at_third = shows(&fixture, &third);
+    let mut at_third = attaches_at_the_prompt(&fixture, &third);
     fixture.harness.run(&["send", third.id(), "say resumed"]).exits(0);
     at_third.sees("• resumed");
     assert_eq!(fixture.server.requests()[asked..].iter().filter(|request| request.turn().is_some()).count(), 1);
     third.stop();
     assert_eq!(third.show().native_id, known);
 
-    // A conversation that a person has open in the server stays there: the server is never ended for it.
+    // A conversation that a person has open in the server stays there: ostler never ends the server for it.
     let (codex, work) = (Agent::Codex.program().unwrap(), fixture.work());
     let words = [codex[0].to_str().unwrap(), "resume", &conversation, "--cd", work.to_str().unwrap()];
     let mut person = Person::runs_program(&fixture.harness, (40, 120), &words);
@@ -66,8 +66,8 @@ fn stop_is_true_beside_other_codexes_and_beside_their_shared_server() {
     fixture.proves("terminal: stop is true although other terminals share a server");
 }
 
-/// Somebody who has its prompt before them.
-fn shows(fixture: &Fixture, session: &Session<'_>) -> Person {
+/// Attaches, and waits until the prompt is on the screen.
+fn attaches_at_the_prompt(fixture: &Fixture, session: &Session<'_>) -> Person {
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(ready(Agent::Codex));
     person
@@ -85,10 +85,10 @@ fn ends_its_tool(fixture: &Fixture, session: &Session<'_>) {
         fixture.harness.alive().into_iter().find(is_tool)
     });
     session.stop();
-    assert!(Pidfd::open(&tool).unwrap().is_none_or(|tool| tool.has_exited().unwrap()), "the tool lives on");
+    assert!(Pidfd::open(&tool).unwrap().is_none_or(|tool| tool.has_exited().unwrap()), "the tool is still alive");
 }
 
-/// The server that codex's terminals share, as a person's own codex has left it.
+/// The server that codex's terminals share, as a user's own codex leaves it running.
 struct SharedServer {
     child: Child,
     process: Identity,
@@ -98,7 +98,8 @@ impl SharedServer {
     fn starts(fixture: &Fixture) -> SharedServer {
         let program = Agent::Codex.program().unwrap();
         let mut command = fixture.harness.command(&program[0]);
-        // What codex starts by itself is a copy of its package, half a gigabyte, that also looks for updates.
+        // The server that codex starts by itself is a copy of its package, half a gigabyte, that also looks for
+        // updates.
         command.args(["app-server", "--listen", "unix://"]).current_dir(fixture.work());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();

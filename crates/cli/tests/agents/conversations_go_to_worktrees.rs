@@ -1,9 +1,9 @@
-//! A conversation is copied into a worktree, or goes on in one, where the agent allows another folder.
+//! A conversation is copied into a worktree, or continues in one, if the agent allows another folder.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
-/// In a repository with one commit.
+/// A fixture whose working directory is a repository with one commit.
 fn in_a_repository(agent: Agent) -> Option<Fixture> {
     let fixture = Fixture::new(agent)?;
     let work = fixture.work();
@@ -34,7 +34,7 @@ fn is_copied_into_a_worktree(agent: Agent) {
     let shown = fixture.last().show();
     assert_eq!(shown.outcome().kind, "succeeded", "{shown:?}");
     assert_ne!(shown.outcome().saved, "unverified");
-    // It goes on there, and the original where it was.
+    // The copy continues in the worktree, and the original in its own folder.
     fixture.harness.run(&["resume", "copy", "say three"]).exits(0);
     let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two") && told.contains("say three"), "{told}");
@@ -51,7 +51,7 @@ for_every_agent!(is_copied_into_a_worktree:
     gemini_is_copied_into_a_worktree Gemini,
 );
 
-fn goes_on_in_a_worktree(agent: Agent) {
+fn continues_in_a_worktree(agent: Agent) {
     let Some(fixture) = in_a_repository(agent) else { return };
     fixture.follow("say one").exits(0);
     let id = fixture.last().id().to_owned();
@@ -72,11 +72,11 @@ fn goes_on_in_a_worktree(agent: Agent) {
     fixture.proves("a conversation goes on in a worktree (resume --worktree)");
 }
 
-for_every_agent!(goes_on_in_a_worktree:
-    codex_goes_on_in_a_worktree Codex,
+for_every_agent!(continues_in_a_worktree:
+    codex_continues_in_a_worktree Codex,
 );
 
-fn does_not_go_on_elsewhere(agent: Agent) {
+fn does_not_continue_in_a_worktree(agent: Agent) {
     let Some(fixture) = in_a_repository(agent) else { return };
     fixture.follow("say one").exits(0);
     let refused = fixture.harness.run(&["resume", "-w", fixture.last().id(), "say two"]).exits(2);
@@ -88,14 +88,15 @@ fn does_not_go_on_elsewhere(agent: Agent) {
     );
 }
 
-for_every_agent!(does_not_go_on_elsewhere:
-    claude_does_not_go_on_elsewhere Claude,
-    gemini_does_not_go_on_elsewhere Gemini,
-    opencode_does_not_go_on_elsewhere Opencode,
-    qwen_does_not_go_on_elsewhere Qwen,
+for_every_agent!(does_not_continue_in_a_worktree:
+    claude_does_not_continue_in_a_worktree Claude,
+    gemini_does_not_continue_in_a_worktree Gemini,
+    opencode_does_not_continue_in_a_worktree Opencode,
+    qwen_does_not_continue_in_a_worktree Qwen,
 );
 
-/// Measured with opencode 1.18: with another folder's conversation, copied or not, it waits for ever before it asks its model.
+/// Measured with opencode 1.18: with a conversation of another folder, copied or not, it waits for ever and never asks
+/// its model.
 #[test]
 fn opencode_is_not_copied_into_a_worktree() {
     let Some(fixture) = in_a_repository(Agent::Opencode) else { return };

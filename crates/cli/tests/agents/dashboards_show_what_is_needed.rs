@@ -1,5 +1,5 @@
-//! The dashboard with real agents: each is in the group that fits what it reported, what it asks is shown in full and answered
-//! there, and a reply reaches it.
+//! The dashboard with real agents: each session is in the group that matches its reported state, a question is shown in
+//! full and answered there, and a reply reaches the agent.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
@@ -14,7 +14,7 @@ fn list(person: &Person) -> Vec<String> {
     person.screen.text().into_iter().map(left).collect()
 }
 
-/// Looks until this session is in the group with this head, and its row has this text.
+/// Waits until this session is in the group with this head, and its row has this text.
 #[track_caller]
 fn has_in_group(person: &mut Person, group: &str, name: &str, text: &str) {
     person.sees_that(&format!("{name} with {text} in {group}"), |person| {
@@ -27,7 +27,7 @@ fn has_in_group(person: &mut Person, group: &str, name: &str, text: &str) {
     });
 }
 
-/// Filters the list for one session, which is selected then.
+/// Filters the list for one session, which is then selected.
 #[track_caller]
 fn goes_to(person: &mut Person, name: &str) {
     if person.shows("filter: ") {
@@ -58,7 +58,7 @@ fn claude_is_shown_by_what_it_needs_and_answered_from_there() {
         has_in_group(&mut person, "needs you 2", "asks", "asking");
         has_in_group(&mut person, "needs you 2", "fails", "failed");
         has_in_group(&mut person, "working 1", "works", "working");
-        // What claude tells of a rate limit is that it tries again, and why.
+        // About a rate limit claude reports only that it tries again, and why.
         has_in_group(&mut person, "waiting 1", "limited", "retrying");
         person.types(b"q");
         person.is_left_with(0);
@@ -84,10 +84,10 @@ fn claude_is_shown_by_what_it_needs_and_answered_from_there() {
     assert!(!fixture.work().join("allowed").exists(), "it waits for the answer");
     person.types(b"y");
     asks.until_look("its turn is over", |view| view.state == Phase::Idle && view.turns == 1);
-    assert!(fixture.work().join("allowed").exists(), "allowed is done");
+    assert!(fixture.work().join("allowed").exists(), "an allowed tool ran");
     person.sees("it is allowed");
 
-    // A reply, which asks again; this time the answer is no.
+    // The reply makes the agent ask again. This time the answer is no.
     person.types(b"r");
     person.sees("reply to asks");
     person.types(b"tool Bash {\"command\":\"touch denied\"} ; say it was denied\r");
@@ -96,9 +96,9 @@ fn claude_is_shown_by_what_it_needs_and_answered_from_there() {
     person.sees("Enter denies it");
     person.types(b"not on a Friday\r");
     asks.until_look("its turn is over", |view| view.state == Phase::Idle && view.turns == 2);
-    assert!(!fixture.work().join("denied").exists(), "denied is not done");
+    assert!(!fixture.work().join("denied").exists(), "a denied tool did not run");
     person.sees_that("the answer", |person| person.screen.text().iter().any(|row| row.ends_with("it was denied")));
-    // The last request may be of the session that tries again.
+    // The last request may belong to the session that retries.
     let told = |request: &Request| request.body.to_string().contains("not on a Friday");
     assert!(fixture.server.requests().iter().any(told), "the model was told why");
     person.types(b"q");

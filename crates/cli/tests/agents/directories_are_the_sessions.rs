@@ -5,7 +5,7 @@ use ostler_mock_llm::agents::Agent;
 
 fn works_in_the_sessions_directory(agent: Agent) {
     let Some(mut fixture) = Fixture::new(agent) else { return };
-    // As a shell says it that is somewhere else; some agents believe that rather than the kernel.
+    // As in a shell whose directory is another one. Some agents believe PWD rather than the kernel.
     fixture.harness.set("PWD", "/");
     fixture.follow(&format!("{} ; say done", fixture.tool("pwd > where"))).exits(0);
     let here = format!("{}\n", fixture.work().display());

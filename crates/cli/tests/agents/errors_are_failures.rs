@@ -1,12 +1,12 @@
-//! What the model's server answers with an error is a failure with its reason in one line, never a success and never exit
-//! 0, whatever the agent calls it; unless trying again helped.
+//! An error of the model's server is a failure with its reason in one line, never a success and never exit code 0,
+//! whatever the agent calls it; unless a retry helped.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Output;
 use std::io::Write;
 
-/// The agents' own patience, cut short where they let us.
+/// Makes the agent retry less often, if it has a setting for that.
 pub fn impatient(fixture: Option<Fixture>) -> Option<Fixture> {
     let mut fixture = fixture?;
     let home = fixture.harness.root().join("home");
@@ -24,13 +24,13 @@ pub fn impatient(fixture: Option<Fixture>) -> Option<Fixture> {
             settings["general"]["retryFetchErrors"] = false.into();
             std::fs::write(&file, settings.to_string()).unwrap();
         }
-        // They know no such limit.
+        // They have no such setting.
         Agent::Opencode | Agent::Qwen => {}
     }
     Some(fixture)
 }
 
-/// How many lines give this as the cause. That it was tried again for the same reason is another thing.
+/// How many lines give this cause. Lines that announce a retry for the same reason do not count.
 fn said(text: &str, cause: &str) -> usize {
     text.lines().filter(|line| line.contains(cause) && !line.contains("retrying: ")).count()
 }
@@ -72,7 +72,7 @@ fn fails_on_a_rate_limit_for_ever(agent: Agent) {
     fixture.proves("HTTP 429 for ever: failed, with the reason");
 }
 
-// opencode tries for ever, and codex when there is no server: see hangs_can_be_interrupted.
+// opencode retries for ever, and so does codex without a server: see hangs_can_be_interrupted.
 for_every_agent!(fails_on_a_rate_limit_for_ever:
     claude_fails_on_a_rate_limit_for_ever Claude,
     codex_fails_on_a_rate_limit_for_ever Codex,
@@ -82,7 +82,7 @@ for_every_agent!(fails_on_a_rate_limit_for_ever:
 fn fails_on_an_overload_for_ever(agent: Agent) {
     let Some(fixture) = impatient(Fixture::new(agent)) else { return };
     failed(&fixture, fixture.follow("fail 529 always"), &["529", "scripted failure"]);
-    fixture.proves("HTTP 529 for ever: failed, with the reason");
+    fixture.proves("endless HTTP 529: failed, with the reason");
 }
 
 for_every_agent!(fails_on_an_overload_for_ever:

@@ -63,7 +63,7 @@ fn takes_further_messages(agent: Agent) {
     assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", "verified"));
     assert!(shown.outcome().cause.starts_with("stopped by "), "{stopped:?} {shown:?}");
     if agent == Agent::Claude {
-        // Both turns are of one run; the others have a process, and so a run, for each.
+        // Claude has both turns in one run. The other agents have a process, and so a run, for each turn.
         assert_eq!(tokens_of(&fixture, &session), fixture.tokens());
     }
     fixture.saw_once(&["say one", "say two"]);

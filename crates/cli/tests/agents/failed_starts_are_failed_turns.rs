@@ -1,5 +1,5 @@
-//! Agents that run one process per turn: a process that cannot be started, or that exits before it has taken its message,
-//! is a failed turn with its reason, and the message waits. A program that was moved by an update is found again.
+//! Agents that run one process per turn: when a process cannot be started, or exits before it has read its message, the
+//! turn has failed with a reason, and the message waits. A program that an update has moved is found again.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
@@ -7,7 +7,7 @@ use ostler_testkit::Harness;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// A package as npm leaves it, whose real program is the installed agent.
+/// A package as npm installs it. Its programs start the installed agent.
 fn install(harness: &Harness, folder: &Path, agent: Agent) -> PathBuf {
     let program = agent.program().unwrap();
     let words: Vec<String> = program.iter().map(|word| format!("'{}'", word.display())).collect();
@@ -48,7 +48,7 @@ fn fails_with_a_reason_and_keeps_the_message(agent: Agent) {
     let waited = fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     assert_eq!(waited.stdout, format!("{} state=idle turn=succeeded\n", session.id()));
 
-    // An update: the old folder is gone, the command leads to the new one.
+    // An update: the old folder is gone, and the command points to the new one.
     std::fs::remove_dir_all(root.join("v1")).unwrap();
     std::fs::remove_file(&command).unwrap();
     symlink(install(&fixture.harness, &root.join("v2"), agent), &command).unwrap();
@@ -71,7 +71,7 @@ fn fails_with_a_reason_and_keeps_the_message(agent: Agent) {
     let listed = fixture.harness.run(&["ls"]).exits(0).stdout;
     assert!(listed.contains("failed") && listed.contains("cannot start"), "{listed}");
 
-    // The cause is gone: the message that waited is delivered, once.
+    // The cause is removed: the waiting message is delivered, once.
     std::fs::rename(&elsewhere, fixture.work()).unwrap();
     let resumed = fixture.harness.run(&["resume", session.id()]).exits(0);
     assert_eq!(resumed.stdout, "three\n", "{resumed:?}");
@@ -112,7 +112,7 @@ fn gemini_that_exits_at_once_says_why() {
     exits_at_once(Agent::Gemini, "Unknown arguments: such-flag");
 }
 
-/// It prints its help and does not say which argument it does not know.
+/// Opencode prints its help and does not name the unknown argument.
 #[test]
 fn opencode_that_exits_at_once_says_why() {
     exits_at_once(Agent::Opencode, "it printed its help");

@@ -1,5 +1,6 @@
-//! Five copies of a real conversation and the message with their results, with everything SIGKILLed at random: by the record of the model,
-//! each prompt was asked once, or its copy was reported as interrupted, and the results were sent once.
+//! Five copies of a real conversation and the message with their results, while processes of all kinds are SIGKILLed at
+//! random. According to the model's record each prompt was asked once, or its copy was reported as interrupted; and the
+//! results were sent once.
 
 use crate::fixture::Fixture;
 use crate::paid::{by_word, interrupted, said_once};
@@ -9,7 +10,7 @@ use ostler_testkit::{Killer, held, times};
 
 const WORDS: [&str; 5] = ["one", "two", "three", "four", "five"];
 
-/// How the message with the results begins.
+/// The beginning of the message with the results.
 const RESULTS: &str = "5 copies of this conversation worked on a prompt each.";
 
 #[test]
@@ -32,7 +33,8 @@ fn each_copy_of_a_fan_is_paid_once_whatever_is_killed() {
     };
     killer.kill_up_to(harness, count * 4 / 5, || !follower.runs(), |_| true);
     fixture.server.release(1);
-    // What is told with the results is the original's own conversation: its agent is not killed, its helpers are.
+    // The message with the results is a turn of the original conversation. From here on no process of that session is
+    // killed.
     let origin = harness.ls().into_iter().find(|one| one.name.as_deref() == Some("origin")).unwrap().id;
     let spares_origin = |one: &ostler_testkit::Killed| one.id != origin;
     fixture.server.wait_for(|requests| results(requests) > 0).unwrap();

@@ -1,12 +1,12 @@
-//! Twelve jobs of a file in a diamond, each of them a real agent, with everything SIGKILLed at random: by the record of the model, each was
-//! asked once, or it was reported as interrupted.
+//! Twelve jobs of a file in a diamond, each with a real agent, while processes of all kinds are SIGKILLed at random.
+//! According to the model's record each job was asked once, or it was reported as interrupted.
 
 use crate::fixture::Fixture;
 use crate::paid::{by_word, interrupted, said_once};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Killer, Started, held, times};
 
-/// One, ten, one.
+/// One job, then ten, then one.
 fn diamond() -> (String, Vec<String>) {
     let middle: Vec<String> = (1..=10).map(|n| format!("middle-{n}")).collect();
     let mut text = "[defaults]\nagent = \"claude\"\n[job.top]\nprompt = \"say top (held 1)\"\n".to_owned();
@@ -28,7 +28,7 @@ fn each_job_of_a_file_is_paid_once_whatever_is_killed() {
     let follower = Started::new(command, None);
     let count = times(15, 50);
     let mut killer = Killer::new(0x6469_616d, 350);
-    // While the first is at work, then the ten, then the last.
+    // Kills while the first job works, then the ten, then the last.
     for (layer, share) in [(1, count / 5), (2, count * 4 / 5), (3, count)] {
         let held = format!("(held {layer})");
         let begun = |requests: &[ostler_mock_llm::Request]| {

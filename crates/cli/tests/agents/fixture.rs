@@ -1,5 +1,5 @@
-//! What one test gets: a home of its own, a model server, and a working directory whose name tells who quotes and encodes
-//! properly. At the end the harness proves that nothing of it is alive.
+//! What one test gets: a home of its own, a model server, and a working directory whose name shows whether it is quoted
+//! and encoded properly. At the end the harness proves that no process of the test is alive.
 
 use ostler_mock_llm::agents::{Agent, folder};
 use ostler_mock_llm::{Kind, Request, Server};
@@ -10,13 +10,14 @@ use std::path::PathBuf;
 
 pub struct Fixture {
     pub agent: Agent,
-    /// Before the server: it ends the sessions, who may be talking to it.
+    /// Declared before the server, so that it is dropped first: it ends the sessions, which may be connected to the
+    /// server.
     pub harness: Harness,
     pub server: Server,
 }
 
 impl Fixture {
-    /// None, with a loud line, where the agents are not installed.
+    /// None, with a conspicuous message, where the agents are not installed.
     pub fn new(agent: Agent) -> Option<Fixture> {
         let server = Server::start().unwrap();
         let url = server.url();
@@ -30,7 +31,7 @@ impl Fixture {
         Some(fixture)
     }
 
-    /// The agent is told of a server that is no more.
+    /// The agent gets the address of a server that has ended.
     pub fn with_dead_server(agent: Agent) -> Option<Fixture> {
         let dead = Server::start().unwrap().url();
         Fixture::talking_to(agent, Server::start().unwrap(), &dead)
@@ -52,7 +53,7 @@ impl Fixture {
         }
         harness.set("XDG_CONFIG_HOME", home.join(".config"));
         harness.set("XDG_DATA_HOME", home.join(".local/share"));
-        // As npm leaves it: the launchers come first, and the program behind them must be found.
+        // As npm installs it: the launchers come first, and ostler must find the program behind them.
         let launchers = folder().join("node_modules/.bin").canonicalize().unwrap();
         let system = std::env::var("PATH").unwrap();
         let path = format!("{}:{}:{system}", launchers.display(), program.parent().unwrap().display());
@@ -66,7 +67,7 @@ impl Fixture {
         self.harness.root().join("a work.dir_é")
     }
 
-    /// `ostler run` for this agent, with its tools allowed. `flags` come first, `prompt` may be none.
+    /// `ostler run` for this agent, with its tools allowed. `flags` come first.
     pub fn words(&self, flags: &[&str], prompt: Option<&str>) -> Vec<String> {
         let work = self.work();
         let mut words = vec!["run", "--cwd", work.to_str().unwrap()];
@@ -78,7 +79,7 @@ impl Fixture {
         words.into_iter().map(str::to_owned).collect()
     }
 
-    /// A session of claude in the background whose tools need leave.
+    /// A session in the background whose tools need permission.
     #[track_caller]
     pub fn detach_strict(&self, flags: &[&str], prompt: &str) -> Session<'_> {
         let work = self.work();
@@ -110,7 +111,7 @@ impl Fixture {
         ostler_testkit::proves(self.agent.name(), ability);
     }
 
-    /// The last line of a test that has seen ostler say that this agent cannot do it, and why.
+    /// The last line of a test in which ostler said that this agent cannot do it, and why.
     pub fn proves_impossible(&self, ability: &str, why: &str) {
         ostler_testkit::proves_impossible(self.agent.name(), ability, why);
     }
@@ -127,12 +128,12 @@ impl Fixture {
         self.agent.shell_call(command)
     }
 
-    /// A tool that runs until it is ended, and the words of its process.
+    /// A tool that runs until it is ended, and the command line of its process.
     pub fn endless_tool(&self) -> (String, &'static str) {
         (self.tool("mkfifo gate; cat gate"), "cat gate")
     }
 
-    /// The process with these words, once there is one.
+    /// Waits for the process with this command line.
     pub fn process(&self, words: &str) -> Identity {
         patience::until(&format!("{words:?} runs"), &[&self.work()], || {
             self.harness.alive().into_iter().find(|process| command_line(process.pid()).join(" ") == words)
@@ -152,7 +153,7 @@ impl Fixture {
         conversations.into_iter().flat_map(|conversation| conversation.messages).collect()
     }
 
-    /// Fails unless the model got each of these messages, in this order, and each by one request only.
+    /// Fails unless the model got exactly these messages, in this order, each new in one request only.
     #[track_caller]
     pub fn saw_once(&self, messages: &[&str]) {
         assert_eq!(self.seen(), messages);
@@ -163,7 +164,7 @@ impl Fixture {
             .filter(|turn| turn.answers == 0)
             .map(|turn| turn.user_messages.len())
             .collect();
-        assert_eq!(brought, (1..=messages.len()).collect::<Vec<_>>(), "each message is brought once");
+        assert_eq!(brought, (1..=messages.len()).collect::<Vec<_>>(), "each message is new in one request");
     }
 
     /// Waits until the model was asked for this many answers.
@@ -177,7 +178,8 @@ impl Fixture {
         requests.iter().rev().find(|request| request.turn().is_some()).unwrap().body.to_string()
     }
 
-    /// How many tokens the model has counted: (read, written). What it was asked on the side counts for those who say so.
+    /// How many tokens the model has counted: (read, written). Requests on the side count for the agents that report
+    /// them.
     pub fn tokens(&self) -> (u64, u64) {
         let counts = |request: &&Request| match request.kind {
             Kind::Turn(_) => true,
@@ -196,7 +198,7 @@ pub fn tokens_of(fixture: &Fixture, session: &Session<'_>) -> (u64, u64) {
     (tokens["input"].as_u64().unwrap_or(0), tokens["output"].as_u64().unwrap_or(0))
 }
 
-/// One test per agent of the same promise.
+/// One test per agent for the same promise.
 macro_rules! for_every_agent {
     ($promise:ident: $($name:ident $agent:ident),+ $(,)?) => {
         $(#[test]

@@ -1,4 +1,5 @@
-//! A fork by each agent's own means: the model knows what was said before, and the original's transcript is not touched.
+//! A fork with each agent's own means: the model knows what was said before, and the original's transcript is not
+//! changed.
 
 use crate::fixture::{Fixture, for_every_agent, tokens_of};
 use ostler_mock_llm::agents::Agent;
@@ -8,7 +9,7 @@ fn a_fork_knows_what_was_said(agent: Agent) {
     fixture.follow("say one").exits(0);
     let original = fixture.last();
     let before = original.show();
-    // opencode's database is the copy's as well.
+    // opencode's database contains the copy as well, so it changes.
     let file = before.transcript.as_deref().filter(|_| agent != Agent::Opencode);
     let said = file.map(|file| std::fs::read(file).unwrap());
     let fork = fixture.harness.run(&["fork", "-d", original.id(), "say two"]).exits(0);
@@ -19,12 +20,12 @@ fn a_fork_knows_what_was_said(agent: Agent) {
     assert_ne!(shown.outcome().saved, "unverified");
     assert!(shown.native_id.is_some() && shown.native_id != before.native_id, "{shown:?}");
     if agent != Agent::Gemini {
-        // What the original used is not the copy's; gemini counts what it asks on the side as well.
+        // The tokens of the original do not count for the copy. Gemini also counts its requests on the side.
         assert_eq!(tokens_of(&fixture, &fork), (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS));
     }
     let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
-    // Each goes its own way.
+    // The copy and the original continue independently.
     fixture.harness.run(&["resume", fork.id(), "say three"]).exits(0);
     let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two") && told.contains("say three"), "{told}");
@@ -43,7 +44,7 @@ for_every_agent!(a_fork_knows_what_was_said:
     a_fork_of_opencode_knows_what_was_said Opencode,
 );
 
-/// What a turn has begun is on disk some tens of milliseconds after its end.
+/// A new conversation is on disk only some tens of milliseconds after the end of its first turn.
 #[test]
 fn a_conversation_can_be_copied_right_after_its_first_turn() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };

@@ -1,10 +1,10 @@
-//! A group of six real agents, while its driver, its keepers, its holders and two of its agents are killed: the model's record says how often
-//! each prompt was asked.
+//! A group of six real agents, while its driver, its keepers, its holders and two of its agents are killed. The model's
+//! record shows how often each prompt was asked.
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Killed, Killer, Who, held, times};
+use ostler_testkit::{Killed, Killer, ProcessKind, held, times};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,8 @@ fn both() -> Option<Fixture> {
     for (name, value) in Agent::Codex.furnish(&home, &fixture.server.url()).unwrap() {
         fixture.harness.set(name, value);
     }
-    // Codex is kept from the network by a proxy that is none. Claude would ask its model through that.
+    // A proxy address at which no process listens keeps codex from the network. Claude would send its requests there as
+    // well.
     fixture.harness.set("NO_PROXY", "127.0.0.1");
     fixture.harness.set("PATH", format!("{}:{path}", program.parent().unwrap().display()));
     commit_all(&fixture);
@@ -55,24 +56,26 @@ fn six_agents_are_asked_once_each_whatever_is_killed() {
     let job = harness.run(&words).exits(0).stdout.trim_end().to_owned();
     let count = times(20, 50);
     let mut killer = Killer::new(0x5eed, 350);
-    // Of the members' agents not more than two: a member that was killed is not asked again. One that loses both helpers at once has
-    // lost its input, so that counts as well; on a busy machine a helper may not be replaced yet when the other one is chosen.
+    // Not more than two members may lose their agent: a killed member is not asked again. A member that loses both
+    // helpers at once has lost its input, so it counts as well; on a busy machine a helper may not be replaced yet when
+    // the other one is chosen.
     let is_last_helper = |one: &Killed| {
         let other = match one.who {
-            Who::Agent => return false,
-            Who::Holder => Who::Keeper,
-            Who::Keeper => Who::Holder,
+            ProcessKind::Agent => return false,
+            ProcessKind::Holder => ProcessKind::Keeper,
+            ProcessKind::Keeper => ProcessKind::Holder,
         };
         !harness.session(&one.id).recorded_if_there(other).is_some_and(|helper| helper.may_live())
     };
     let hit = RefCell::new(BTreeSet::new());
     let may = |one: &Killed| {
         let mut hit = hit.borrow_mut();
-        let cuts_off = one.together || one.who == Who::Agent || is_last_helper(one);
+        let cuts_off = one.together || one.who == ProcessKind::Agent || is_last_helper(one);
         if one.id == job || !cuts_off || hit.contains(&one.id) {
             return true;
         }
-        // It is chosen among those that may be: this one will be struck, or stays one of the two.
+        // This is called for every candidate. A member that is entered here counts as one of the two, even if it is not
+        // killed.
         if hit.len() < 2 { hit.insert(one.id.clone()) } else { false }
     };
     killer.kill_up_to(harness, count, || harness.session(&job).look().ended, may);

@@ -1,12 +1,12 @@
-//! One agent continues what another has begun: what was said and done reaches its model, and the first one's conversation stays as
-//! it was. And copies of a conversation send their results back to it, once.
+//! One agent continues what another has begun: what was said and done reaches the second agent's model, and the first
+//! conversation stays as it was. Copies of a conversation send their results back to it, once.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 
-/// What the session was told first.
+/// The first message that the session got.
 fn told(fixture: &Fixture, id: &str) -> String {
     let log = fixture.harness.run(&["logs", "--json", id]).exits(0).stdout;
     let mut items = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -15,7 +15,7 @@ fn told(fixture: &Fixture, id: &str) -> String {
 
 fn work_goes_from_one_agent_to_another(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
-    // From it.
+    // From this agent to the demo.
     fixture.follow(&format!("{} ; say the tool has run", fixture.tool("echo one > made.txt"))).exits(0);
     let from = fixture.last();
     let before = from.show();
@@ -27,7 +27,7 @@ fn work_goes_from_one_agent_to_another(agent: Agent) {
     let after = from.show();
     assert_eq!((after.native_id, after.turns), (before.native_id, before.turns));
 
-    // And to it.
+    // From the demo to this agent.
     fixture
         .harness
         .run(&["run", "--name", "first", "--cwd", fixture.work().to_str().unwrap(), "demo", "say hello there"])
@@ -60,26 +60,28 @@ fn five_copies_of_claude_send_their_results_once_whatever_is_killed() {
         fixture.harness.run(&[&["fan", "-d", original.id()], &words[..]].concat()).exits(0).stdout.trim().to_owned();
     let driver = fixture.harness.session(&job);
     let record = fixture.harness.home().join("sessions").join(&job).join("job.jsonl");
-    let (mut kills, mut size) = (0, 0);
+    let (mut round, mut kills, mut size) = (0, 0, 0);
     patience::until("the job has ended", &[record.parent().unwrap()], || {
         let now = std::fs::metadata(&record).map_or(0, |file| file.len());
         let shown = fixture.harness.run(&["show", "--json", &job]).exits(0).json();
-        // What was killed before has a replacement.
+        // Only when everything that was killed before has been replaced.
         if now > size && shown["alive"] == true && shown["kept"] == true {
             size = now;
-            // A driver that is killed again and again is started again after growing pauses, so only now and then.
-            driver.kill_if_alive([Who::Agent, Who::Keeper, Who::Holder, Who::Keeper][kills % 4]);
+            // A driver that is killed repeatedly is started again after growing pauses, so it is killed only in some
+            // rounds.
+            let who = [ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Keeper][round % 4];
+            kills += usize::from(driver.kill_if_alive(who));
             // And the helpers and agents of the copies, in turn.
             let text = std::fs::read_to_string(&record).unwrap_or_default();
             let steps = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
             let copies: Vec<String> = steps.filter_map(|step| step["session"].as_str().map(str::to_owned)).collect();
-            if let Some(copy) = copies.get(kills % copies.len().max(1))
+            if let Some(copy) = copies.get(round % copies.len().max(1))
                 && fixture.harness.home().join("sessions").join(copy).exists()
             {
-                let who = [Who::Keeper, Who::Holder, Who::Agent][kills % 3];
-                fixture.harness.session(copy).kill_if_alive(who);
+                let who = [ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Agent][round % 3];
+                kills += usize::from(fixture.harness.session(copy).kill_if_alive(who));
             }
-            kills += 1;
+            round += 1;
         }
         (shown["ended"] == true).then_some(())
     });

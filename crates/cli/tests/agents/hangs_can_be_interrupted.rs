@@ -1,5 +1,5 @@
-//! A model that says nothing leaves the session working, quiet for longer and longer, and never declared dead; an
-//! interrupt ends the turn, and that is what it is called.
+//! While a model sends nothing, the session stays working, is quiet for longer and longer, and is never declared dead.
+//! An interrupt ends the turn, and the outcome is `interrupted`.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
@@ -40,10 +40,10 @@ fn opencode_that_tries_for_ever_can_be_interrupted() {
     let session = fixture.detach(&[], Some("fail 529 always"));
     fixture.asked_for(2);
     quiet_until_interrupted(&fixture, session);
-    fixture.proves("HTTP 529 for ever: working and quiet, until interrupted");
+    fixture.proves("endless HTTP 529: working and quiet, until interrupted");
 }
 
-/// These two wait for a server that is not there, and say nothing of an end.
+/// These two wait for a server that does not run, and report no end.
 fn one_that_waits_for_a_server_can_be_interrupted(agent: Agent) {
     let Some(fixture) = Fixture::with_dead_server(agent) else { return };
     let session = fixture.detach(&[], Some("say hello"));
@@ -56,9 +56,9 @@ for_every_agent!(one_that_waits_for_a_server_can_be_interrupted:
     opencode_that_waits_for_a_server_can_be_interrupted Opencode,
 );
 
-/// Its output names the conversation with the first word of the model.
+/// Opencode's output names the conversation only with the first word of the model.
 #[test]
-fn opencode_that_is_interrupted_in_its_first_turn_goes_on_in_the_same_conversation() {
+fn opencode_interrupted_in_its_first_turn_continues_the_same_conversation() {
     let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
     let session = fixture.detach(&["--keep"], Some("hang"));
     fixture.asked_for(1);

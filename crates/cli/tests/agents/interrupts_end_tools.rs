@@ -1,16 +1,16 @@
-//! An interrupt during a running tool: the turn ends as interrupted, the tool's process is gone, and the session takes the
-//! next message.
+//! An interrupt during a running tool: the turn ends as interrupted, the tool's process is gone, and the session takes
+//! the next message.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 
 fn an_interrupt_ends_the_tool(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let (tool, words) = fixture.endless_tool();
     let session = fixture.detach(&["--keep"], Some(&format!("{tool} ; say never")));
     let tool = fixture.process(words);
-    let before = session.recorded(Who::Agent);
+    let before = session.recorded(ProcessKind::Agent);
     fixture.harness.run(&["interrupt", session.id()]).exits(0);
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
     patience::ended(&tool);

@@ -1,16 +1,18 @@
-//! The keeper is SIGKILLed at twenty moments of three-turn sessions with tools. The moments are random but always the
-//! same ones, so that a failure can be had again.
+//! The keeper is SIGKILLed at twenty moments of three-turn sessions with tools. The moments are random with a fixed
+//! seed, so that a failure can be reproduced.
 
 use crate::acp::detach_fearless;
 use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who, alone, patience};
+use ostler_testkit::{ProcessKind, Session, alone, patience};
 use std::time::{Duration, Instant};
 
-/// How long such a session takes, kills not counted.
+/// How long such a session takes without kills.
 const SPAN_MS: u64 = 3000;
+/// How many of the twenty keepers at least are killed before the session has had its turns.
+const DURING: usize = 5;
 
-/// Numbers that look random, from a fixed beginning (xorshift).
+/// Pseudo-random numbers from a fixed seed (xorshift).
 struct Moments(u64);
 
 impl Moments {
@@ -22,17 +24,22 @@ impl Moments {
     }
 }
 
-fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) {
+/// Kills a keeper at each of these moments. Returns how many of them were killed before the end of the last turn.
+fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) -> usize {
+    let mut during = 0;
     for moment in moments {
-        // The moment itself is what is waited for.
+        // Not a wait for an event: the kill has to happen at this moment.
         patience::readable(&[], moment.saturating_sub(start.elapsed()));
-        session.kill_if_alive(Who::Keeper);
+        during += usize::from(session.look().turns < 3);
+        session.kill_the_next(ProcessKind::Keeper);
     }
+    during
 }
 
 /// Four kills in each of five sessions that `begin` starts with their first message.
 fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Fixture, &str) -> Session<'a>, saved: &str) {
     let mut moments = Moments(0x5eed);
+    let mut during = 0;
     let _alone = alone();
     for _ in 0..5 {
         let Some(fixture) = Fixture::new(agent) else { return };
@@ -45,11 +52,12 @@ fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Fixture, &str) -> Sessi
         kills.sort();
         let start = Instant::now();
         let session = begin(&fixture, &turns[0]);
-        std::thread::scope(|scope| {
-            scope.spawn(|| kill_at(&session, start, &kills));
+        during += std::thread::scope(|scope| {
+            let killing = scope.spawn(|| kill_at(&session, start, &kills));
             for message in &turns[1..] {
                 fixture.harness.run(&["send", session.id(), message]).exits(0);
             }
+            killing.join().unwrap()
         });
         let done = session.until_look("three turns", |view| view.turns == 3 && view.queued == 0);
         assert_eq!((done.state.word(), done.last.as_deref()), ("idle", Some("turn three")), "kills at {kills:?}");
@@ -63,6 +71,7 @@ fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Fixture, &str) -> Sessi
             fixture.proves("keeper killed at any moment: each message once, each tool once");
         }
     }
+    assert!(during >= DURING, "only {during} of 20 keepers were killed during the turns");
 }
 
 #[test]

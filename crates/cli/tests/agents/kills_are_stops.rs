@@ -1,9 +1,9 @@
-//! `stop --kill` in the middle of a turn: the session was stopped, whichever agent it is, and has not failed.
+//! `stop --kill` in the middle of a turn: with every agent the session was stopped, and has not failed.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Pidfd;
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 use rustix::process::Signal;
 
 fn killed_in_a_turn(agent: Agent) {
@@ -30,7 +30,7 @@ for_every_agent!(killed_in_a_turn:
     qwen_killed_in_a_turn_is_stopped Qwen,
 );
 
-/// The kernel takes a moment to end a process of hundreds of megabytes: a resume in that moment waits for it.
+/// The kernel takes a moment to end a process of hundreds of megabytes. A resume in that moment waits for the exit.
 #[test]
 fn claude_is_resumed_while_the_kernel_still_ends_it() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
@@ -40,9 +40,9 @@ fn claude_is_resumed_while_the_kernel_still_ends_it() {
         fixture.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
         fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
         session.until_look("it is kept", |view| view.alive && view.kept && view.holder_pid.is_some());
-        let all = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
+        let all = [ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Agent].map(|who| session.living(who));
         let pidfds = all.map(|process| Pidfd::open(&process).unwrap().unwrap());
-        // All are stopped first: none replaces another that has just been killed.
+        // All are stopped first, so that none of them replaces another one that was just killed.
         for signal in [Signal::STOP, Signal::KILL] {
             for pidfd in &pidfds {
                 pidfd.signal(signal).unwrap();

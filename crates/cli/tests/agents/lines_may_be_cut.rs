@@ -1,6 +1,7 @@
-//! Somebody starts a long turn, or looks at one, over a line that is cut: the turn goes on to its end, and the user who comes
-//! back finds all of it. The client at the far end of the line leaves with it; it is in the line's session, whose terminal
-//! has gone, and the session's own processes are not.
+//! A person starts or follows a long turn over a connection that is cut: the turn continues to its end, and the person
+//! who comes back finds all of it. The client at the far end exits with the connection, because it is in the login
+//! session of the connection, whose terminal is gone. The processes of the ostler session are not in that login
+//! session.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
@@ -9,19 +10,19 @@ use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::{Session, patience};
 use rustix::process::Signal;
 
-/// What is on the screen in the end.
+/// What is on the screen at the end.
 const LAST: &str = "word4 word5 word6";
 
 const GATES: [&str; 3] = ["started", "attached", "terminal"];
 
-/// What happens to the line.
+/// What happens to the connection.
 #[derive(Clone, Copy)]
 enum Cut {
     /// The person's ssh is killed.
     ClientKilled,
-    /// The server's process for this line is killed.
+    /// The server's process for this connection is killed.
     ServerKilled,
-    /// Nothing comes any more from the person's side, and the server gives up.
+    /// Nothing more comes from the person's side, and the server disconnects.
     GoesDead,
     /// The person closes the window in which ssh runs.
     WindowClosed,
@@ -38,12 +39,12 @@ impl Cut {
     }
 }
 
-/// A long turn: its tool goes on when it is let through the gate of this name.
+/// A long turn: its tool ends when the test writes into the pipe of this name.
 fn long(fixture: &Fixture, gate: &str) -> String {
     format!("{} ; stream 6 1", fixture.tool(&format!("mkfifo {gate}; cat {gate}")))
 }
 
-/// The clients at the far end, by their words.
+/// The clients at the far end, recognised by their command lines.
 fn clients(fixture: &Fixture) -> Vec<Identity> {
     let is_client = |process: &Identity| {
         let words = command_line(process.pid());
@@ -53,7 +54,8 @@ fn clients(fixture: &Fixture) -> Vec<Identity> {
     fixture.harness.alive().into_iter().filter(is_client).collect()
 }
 
-/// Three people at work: one has started a turn and follows it, one looks at another, and one at a terminal.
+/// Three people at work: one follows the turn that they started, one is attached to another session, and one to a
+/// terminal.
 struct Work<'a> {
     fixture: &'a Fixture,
     started: Session<'a>,
@@ -90,19 +92,19 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The clients at the far end are gone.
-    fn is_hung_up_on(&self) {
+    /// Waits until the clients at the far end have exited.
+    fn clients_have_exited(&self) {
         self.clients.iter().for_each(patience::ended);
     }
 
-    /// The turns go on.
-    fn is_let_through(&self) {
+    /// Ends the tools, so that the turns continue.
+    fn ends_the_tools(&self) {
         for gate in GATES {
             std::fs::write(self.fixture.work().join(gate), "").unwrap();
         }
     }
 
-    /// The sessions have come to the end of their turns, and all of that is found.
+    /// The turns of the sessions have ended, and all of their text is found.
     fn proves_whole(self) {
         let Work { fixture, started, attached, terminal, people, .. } = self;
         let harness = &fixture.harness;
@@ -137,13 +139,13 @@ fn cut_over_ssh(cut: Cut) {
     cut.happens_to(&mut work.people, &sshd);
     match cut {
         Cut::ClientKilled | Cut::ServerKilled | Cut::WindowClosed => {
-            work.is_hung_up_on();
-            work.is_let_through();
+            work.clients_have_exited();
+            work.ends_the_tools();
         }
-        // A server with something to say does not give up.
+        // A server that has output to send does not disconnect, so the turns end first.
         Cut::GoesDead => {
-            work.is_let_through();
-            work.is_hung_up_on();
+            work.ends_the_tools();
+            work.clients_have_exited();
         }
     }
     work.proves_whole();
@@ -175,7 +177,7 @@ fn a_turn_outlives_the_terminal_of_its_client() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let mut work = Work::begins(&fixture, |words| Person::runs(&fixture.harness, (40, 120), words));
     work.people.iter_mut().for_each(Person::closes_the_terminal);
-    work.is_hung_up_on();
-    work.is_let_through();
+    work.clients_have_exited();
+    work.ends_the_tools();
     work.proves_whole();
 }

@@ -1,15 +1,16 @@
-//! A loop of ten turns of a real agent, with its driver, keepers, holders and agents SIGKILLed fifty times at random: by the record of the
-//! model, every prompt reached it once per turn, or the turn was reported as interrupted and not counted.
+//! A loop of ten turns of a real agent, with its driver, keepers, holders and agents SIGKILLed fifty times at random.
+//! According to the model's record every prompt reached it once per turn, or the turn was reported as interrupted and
+//! not counted.
 
 use crate::fixture::Fixture;
 use crate::paid::{by_word, interrupted};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Killer, alone, held, patience, times};
 
-/// The prompt of the turn that is due. The test makes the files.
+/// Prints the prompt of the next turn, by the files that the test has made.
 const PROMPT: &str = "n=1; while test -e open-$n; do n=$((n+1)); done; echo \"say worked-$n (held $n)\"";
 
-/// Notes that it ran. Killed at any moment and run again, it comes to the same result.
+/// Notes that it ran. If it is killed and run again, the result is the same.
 const CHECK: &str = "echo ran >> checks; test -e open-10";
 
 #[test]
@@ -20,7 +21,7 @@ fn each_turn_of_a_loop_is_paid_once_whatever_is_killed() {
     fixture.proves("a loop of ten turns, killed at random: each turn is paid once");
 }
 
-/// One process per turn, and one conversation: the next process begins by itself while its helpers are killed.
+/// One process per turn, and one conversation: the next process starts by itself while its helpers are killed.
 #[test]
 fn each_turn_of_a_loop_in_one_conversation_is_paid_once_whatever_is_killed() {
     let Some(fixture) = Fixture::new(Agent::Codex) else { return };
@@ -28,14 +29,14 @@ fn each_turn_of_a_loop_in_one_conversation_is_paid_once_whatever_is_killed() {
     fixture.proves("a loop of ten turns, killed at random: each turn is paid once");
 }
 
-/// Ten turns; so many processes are killed in each.
+/// Ten turns, with this many kills in each.
 fn pays_once(fixture: &Fixture, more: &[&str], kills_per_turn: usize) {
     let harness = &fixture.harness;
     let work = fixture.work().display().to_string();
     let agent = fixture.agent.name();
     let words = ["loop", "--cwd", &work, agent, "--prompt-command", PROMPT, "--until", CHECK];
     let words = [&words[..], more].concat();
-    // The one that follows it continues a job of which everything was killed at once.
+    // The command that follows the job continues it after all its processes were killed at once.
     let follower = harness.start(&words);
     let job = patience::until("the job is there", &[&harness.home()], || {
         Some(harness.ls().into_iter().find(|one| one.agent == "job")?.id)
@@ -53,7 +54,7 @@ fn pays_once(fixture: &Fixture, more: &[&str], kills_per_turn: usize) {
             );
             begun.then_some(())
         });
-        // Some of them meet the end of the turn, its check, and the beginning of the next.
+        // Some of the kills come at the end of the turn, during its check, or at the beginning of the next turn.
         let after = if turn < 10 { killer.below(kills_per_turn as u64) as usize } else { 0 };
         killer.kill_up_to(harness, kills_per_turn * turn - after, || !follower.runs(), |_| true);
         std::fs::write(fixture.work().join(format!("open-{turn}")), "").unwrap();
@@ -75,7 +76,7 @@ fn pays_once(fixture: &Fixture, more: &[&str], kills_per_turn: usize) {
             "turn {turn} was paid {paid:?}, interrupted {more} times: {kills}; {said:?}"
         );
     }
-    // A check whose process was killed is run again; none is left out.
+    // A check whose process was killed is run again; no check is skipped.
     assert!(fixture.written("checks").lines().count() >= 10);
     assert_eq!(said.iter().filter(|line| line.contains(" of 20, check")).count(), 10, "{said:?}");
     harness.nothing_is_left();

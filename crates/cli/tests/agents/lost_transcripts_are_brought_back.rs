@@ -1,18 +1,18 @@
-//! A transcript that its owner lost is put back before the conversation goes on: gemini deletes conversations when another
-//! gemini starts in the same folder, and files are emptied, cut and replaced behind an agent's back.
+//! A transcript that was lost is put back before the conversation continues. Gemini deletes conversations when another
+//! gemini starts in the same folder, and other programs may empty, cut or replace a file.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn is_brought_back(agent: Agent) {
-    goes_on_whole_after(agent, |transcript| std::fs::remove_file(transcript).unwrap());
+    continues_whole_after(agent, |transcript| std::fs::remove_file(transcript).unwrap());
 }
 
 fn is_brought_back_into_an_empty_file(agent: Agent) {
-    goes_on_whole_after(agent, |transcript| std::fs::write(transcript, "").unwrap());
+    continues_whole_after(agent, |transcript| std::fs::write(transcript, "").unwrap());
 }
 
-fn goes_on_whole_after(agent: Agent, loss: fn(&str)) {
+fn continues_whole_after(agent: Agent, loss: fn(&str)) {
     let Some(fixture) = Fixture::new(agent) else { return };
     fixture.follow("say one").exits(0);
     let session = fixture.last();
@@ -39,12 +39,15 @@ for_every_agent!(is_brought_back_into_an_empty_file:
 );
 
 #[test]
-fn what_a_running_claude_lost_is_put_before_what_it_wrote_since() {
+fn lines_that_a_running_claude_lost_are_put_before_those_that_it_wrote_since() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let session = fixture.detach(&["--keep"], Some("say one"));
     fixture.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     let transcript = session.show().transcript.unwrap();
-    session.until("a copy of the first turn", || {
+    // Claude writes its answer a moment after it has told it: a copy that was made before does not contain the message
+    // that the next one follows.
+    session.until("a copy of the first turn with its answer", || {
+        std::fs::read_to_string(&transcript).ok()?.contains(r#""role":"assistant""#).then_some(())?;
         let copied = fixture.harness.run(&["checkpoints", session.id(), "--json"]).exits(0).stdout;
         let last: serde_json::Value = serde_json::from_str(copied.lines().last()?).ok()?;
         (last["length"] == std::fs::metadata(&transcript).ok()?.len()).then_some(())
@@ -74,8 +77,8 @@ fn is_put_back_when_cut(agent: Agent) {
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
     let looked = fixture.harness.run(&["repair", session.id(), "--dry-run"]).exits(1);
     assert!(looked.stdout.contains("to repair: the transcript was cut"), "{}", looked.stdout);
-    assert_eq!(std::fs::read(&transcript).unwrap(), &whole[..whole.len() / 2], "only said");
-    // What is announced is what is done.
+    assert_eq!(std::fs::read(&transcript).unwrap(), &whole[..whole.len() / 2], "--dry-run changes nothing");
+    // `repair` does what `--dry-run` has announced.
     let repaired = fixture.harness.run(&["repair", session.id()]).exits(0);
     let lines = |text: &str, word: &str| -> Vec<String> {
         text.lines().filter_map(|line| line.strip_prefix(word)).map(str::to_owned).collect()
@@ -96,7 +99,7 @@ for_every_agent!(is_put_back_when_cut:
 );
 
 #[test]
-fn a_transcript_that_claude_does_not_know_is_told_and_fails_with_its_words() {
+fn a_transcript_that_claude_cannot_read_is_reported_and_fails_with_its_message() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     fixture.follow("say one").exits(0);
     let session = fixture.last();

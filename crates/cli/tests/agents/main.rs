@@ -1,8 +1,8 @@
-//! The real agents, kept by the whole program, against a model on loopback that does as it is told: what ostler says about
-//! them is right, and nothing they were told or said is lost. One binary, because linking costs more than running.
+//! The real agents, kept by the whole program, against a scripted model on loopback: what ostler reports about them is
+//! right, and no message to or from them is lost. One binary, because linking costs more than running.
 //!
-//! Needs `cargo xtask agents`. Without it these tests say loudly that they were left out, and on a build machine
-//! (`CI=true`) they fail.
+//! Needs `cargo xtask agents`. Without it these tests print conspicuously that they were left out, and on a build
+//! machine (`CI=true`) they fail.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 

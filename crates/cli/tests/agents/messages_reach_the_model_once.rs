@@ -1,4 +1,4 @@
-//! Messages sent during a turn wait with us and reach the model in order, each once.
+//! Messages sent during a turn wait in the session and reach the model in order, each once.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;

@@ -1,5 +1,5 @@
-//! Tokens and money, per turn, run and session, are what the model has counted: over two turns of one session, each in a
-//! process of its own or both in one, and over a resume.
+//! Tokens and money, per turn, run and session, are what the model has counted: over two turns of one session, each in
+//! a process of its own or both in one, and over a resume.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
@@ -65,7 +65,7 @@ fn is_counted(agent: Agent) {
 
     match agent {
         Agent::Claude => {
-            // It says what its process has cost so far; each turn was one answer of the same length.
+            // Claude reports what its process has cost so far. Each turn was one answer of the same length.
             let each = dollars(&resumed["spent"][0]["cost_usd"]);
             assert!(each > 0.0, "{resumed}");
             for turn in resumed["spent"].as_array().unwrap() {
@@ -78,12 +78,12 @@ fn is_counted(agent: Agent) {
         Agent::Codex | Agent::Gemini | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => {
             assert_eq!(resumed["cost_usd"], Value::Null)
         }
-        // It knows no price of the model here.
+        // It has no price for this model.
         Agent::Opencode => assert!(same(dollars(&resumed["cost_usd"]), 0.0)),
     }
 }
 
-/// In a terminal claude tells nothing of it; its transcript and its own records do.
+/// In a terminal claude does not report tokens and cost. Its transcript and its own records contain them.
 #[test]
 fn what_claude_uses_in_a_terminal_is_counted() {
     const ANSWER: (u64, u64) = (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS);
@@ -92,7 +92,7 @@ fn what_claude_uses_in_a_terminal_is_counted() {
     fixture.agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
     let session = fixture.detach(&["-t"], None);
     let show = || fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
-    // A turn counts as one when it begins, and is in what was spent when it has ended.
+    // A turn is counted when it begins, and is listed in `spent` when it has ended.
     let spent = || ostler_view::look::spent(&session.place().open().unwrap()).unwrap();
     let sends = |text: &str| {
         let before = spent().len();
@@ -125,12 +125,13 @@ fn what_claude_uses_in_a_terminal_is_counted() {
         "{resumed}"
     );
     let (run, all) = (dollars(&resumed["outcome"]["cost_usd"]), dollars(&resumed["cost_usd"]));
-    // The first run had five answers, the subagent's among them, and perhaps a title; claude counts on when it is resumed.
+    // The first run had five answers, one of them the subagent's, and perhaps a title. Claude continues to count when
+    // it is resumed.
     assert!(run > 0.0 && cost > 4.5 * run && same(all, cost + run), "{resumed}");
     fixture.proves("terminal: tokens as the model counted them");
 }
 
-/// After `/clear` it counts on, after `/resume` from zero: all of it is the run's.
+/// After `/clear` claude continues to count, after `/resume` it begins at zero. The run has cost the sum.
 #[test]
 fn what_claude_costs_in_a_terminal_is_counted_over_all_its_conversations() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
@@ -150,7 +151,7 @@ fn what_claude_costs_in_a_terminal_is_counted_over_all_its_conversations() {
     answered("say two");
     changes_conversation(&format!("/resume {first}"));
     let journal = session.place().path.join("journal.jsonl");
-    // The first is of the run's beginning.
+    // The first record of the cost is from the beginning of the run, so the test waits for the one with `left`.
     patience::until("the cost of what was left is noted", &[&session.place().path], || {
         std::fs::read_to_string(&journal).unwrap().contains(r#""left":true"#).then_some(())
     });

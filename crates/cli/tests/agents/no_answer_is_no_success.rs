@@ -1,5 +1,5 @@
-//! A turn without an answer is not a success, whatever the agent calls it, and the reason is in the agent's own words: an answer
-//! that is cut off, an empty one, a call that cannot be read, the same call again and again.
+//! A turn without an answer is not a success, whatever the agent calls it, and the reason is in the agent's own words.
+//! The cases: an answer that is cut off, an empty answer, a call that cannot be parsed, the same call again and again.
 
 use crate::errors_are_failures::{failed, impatient};
 use crate::fixture::Fixture;
@@ -15,7 +15,7 @@ fn gemini_that_stops_a_loop_has_failed() {
 }
 
 #[test]
-fn gemini_whose_model_calls_a_tool_in_a_way_that_cannot_be_read_has_failed() {
+fn gemini_whose_model_sends_a_malformed_tool_call_has_failed() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let output = fixture.follow("malformed run_shell_command");
     failed(&fixture, output, &["Model stream ended with malformed function call."]);
@@ -44,7 +44,7 @@ fn codex_without_an_answer_has_failed() {
     fixture.proves("an answer that is cut off: failed, with the reason");
 }
 
-// It asks again for ever when an answer was cut off: see hangs_can_be_interrupted.
+// Opencode asks again for ever when an answer was cut off: see hangs_can_be_interrupted.
 #[test]
 fn opencode_without_an_answer_has_failed() {
     let Some(fixture) = Fixture::new(Agent::Opencode) else { return };

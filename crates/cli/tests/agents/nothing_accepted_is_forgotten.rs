@@ -1,11 +1,12 @@
-//! What was accepted reaches the agent, also when nobody lived to give it: the agent's own conversation decides.
+//! What was accepted reaches the agent, even if every process was killed before it was delivered: the agent's own
+//! conversation shows whether the message is there.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{ProcessKind, Session};
 
-/// The conversation that goes on has both messages, each once and in order.
+/// The continued conversation has both messages, each once and in order.
 #[track_caller]
 fn both_are_answered(fixture: &Fixture, session: &Session<'_>) {
     fixture.harness.run(&["send", session.id(), "say after"]).exits(0);
@@ -37,7 +38,7 @@ fn killed_at_once(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let session = fixture.detach(&["--keep"], Some("say zero"));
     session.orphan();
-    session.kill_if_alive(Who::Agent);
+    session.kill_if_alive(ProcessKind::Agent);
     both_are_answered(&fixture, &session);
     fixture.proves("everything killed before it has begun: the prompt waits for the resume");
 }
@@ -49,7 +50,7 @@ for_every_agent!(killed_at_once:
     a_prompt_to_opencode_that_was_killed_at_once_waits Opencode,
 );
 
-/// One process per message: one that is killed is followed by another that is given the same message.
+/// One process per message: after a process was killed, the next one gets the same message.
 fn killed_with_a_message(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let session = fixture.detach(&["--keep"], Some("say zero"));
@@ -57,10 +58,10 @@ fn killed_with_a_message(agent: Agent) {
     let before = session.show().run;
     fixture.harness.run(&["send", session.id(), "say after"]).exits(0);
     session.until_look("a process for it", |view| view.run > before && view.pid.is_some());
-    session.kill_if_alive(Who::Agent);
+    session.kill_if_alive(ProcessKind::Agent);
     fixture.harness.run(&["send", session.id(), "say last"]).exits(0);
     let at_rest = |view: &View| view.ended || (view.queued == 0 && view.state == Phase::Idle);
-    // One that is killed before it can be given anything ends the session.
+    // A process that is killed before it can get its message ends the session.
     if session.until_look("all is answered, or the end", at_rest).ended {
         fixture.harness.run(&["resume", "-d", "--keep", session.id()]).exits(0);
         session.until_look("all is answered", |view| view.queued == 0 && view.state == Phase::Idle);
@@ -72,7 +73,7 @@ fn killed_with_a_message(agent: Agent) {
 }
 
 for_every_agent!(killed_with_a_message:
-    a_message_that_codex_was_killed_with_is_given_to_the_next Codex,
-    a_message_that_gemini_was_killed_with_is_given_to_the_next Gemini,
-    a_message_that_opencode_was_killed_with_is_given_to_the_next Opencode,
+    a_message_of_a_killed_codex_is_given_to_the_next_process Codex,
+    a_message_of_a_killed_gemini_is_given_to_the_next_process Gemini,
+    a_message_of_a_killed_opencode_is_given_to_the_next_process Opencode,
 );

@@ -1,11 +1,12 @@
-//! One conversation of a real agent, many who want it: one has it, the others are told who.
+//! Many commands resume one conversation of a real agent: one gets it, the others are refused and the message names the
+//! owner.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Output, Started};
 
 #[test]
-fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
+fn of_fifty_resumes_at_once_one_runs_and_the_others_name_its_process() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     fixture.follow("say one").exits(0);
     let session = fixture.last();
@@ -33,9 +34,9 @@ fn elsewhere(fixture: &Fixture, words: &[&str]) -> Output {
     Started::new(command, None).finish()
 }
 
-/// Also where the agent has told its name for the conversation only once it ran, and between two of its processes, when
-/// nothing of it runs at all.
-fn a_kept_session_has_its_conversation_between_turns(agent: Agent) {
+/// Also for agents that report the id of the conversation only after the start, and between two processes of the
+/// session, when no agent process runs.
+fn a_kept_session_owns_its_conversation_between_turns(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let session = fixture.detach(&["--keep"], Some("say one"));
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
@@ -59,15 +60,15 @@ fn a_kept_session_has_its_conversation_between_turns(agent: Agent) {
     assert!(["say one", "say two", "say four", "say three"].iter().all(|said| told.contains(said)), "{told}");
 }
 
-for_every_agent!(a_kept_session_has_its_conversation_between_turns:
-    a_kept_claude_has_its_conversation_between_turns Claude,
-    a_kept_codex_has_its_conversation_between_turns Codex,
-    a_kept_gemini_has_its_conversation_between_turns Gemini,
-    a_kept_opencode_has_its_conversation_between_turns Opencode,
+for_every_agent!(a_kept_session_owns_its_conversation_between_turns:
+    a_kept_claude_owns_its_conversation_between_turns Claude,
+    a_kept_codex_owns_its_conversation_between_turns Codex,
+    a_kept_gemini_owns_its_conversation_between_turns Gemini,
+    a_kept_opencode_owns_its_conversation_between_turns Opencode,
 );
 
 #[test]
-fn a_codex_that_told_its_conversation_late_has_it_from_then_on() {
+fn a_codex_that_reports_its_conversation_late_owns_it_from_then_on() {
     let Some(fixture) = Fixture::new(Agent::Codex) else { return };
     let session = fixture.detach(&[], Some("hang"));
     fixture.asked_for(1);
@@ -76,7 +77,7 @@ fn a_codex_that_told_its_conversation_late_has_it_from_then_on() {
     let lock = session.until("the keeper has the lock", || {
         std::fs::read_dir(&locks).ok()?.find_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok())
     });
-    let agent = session.living(ostler_testkit::Who::Agent).pid();
+    let agent = session.living(ostler_testkit::ProcessKind::Agent).pid();
     assert!(lock.contains(&native_id) && lock.contains(&format!("\"pid\":{agent},")), "{lock}");
     session.stop();
     assert_eq!(std::fs::read_dir(&locks).unwrap().count(), 0);

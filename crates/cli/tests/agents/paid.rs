@@ -1,17 +1,17 @@
-//! What reached the model, by its own record, held against what the job has reported.
+//! What reached the model according to its own record, to be compared with what the job has reported.
 
 use ostler_mock_llm::Server;
 use std::collections::BTreeMap;
 
-/// How a prompt begins that a job sends after an interrupt.
+/// The beginning of the prompt that a job sends after an interrupt.
 const AGAIN: &str = "The last turn was interrupted before it was over.";
 
-/// How often the model was asked something for the first time, that is, not with the result of a tool.
+/// How often the model was asked with a prompt, that is, not with the result of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paid {
-    /// With the prompt as it was told.
+    /// With the original prompt.
     pub first: usize,
-    /// With the words that a job uses after an interrupt.
+    /// With the prompt that a job sends after an interrupt.
     pub again: usize,
 }
 
@@ -31,11 +31,11 @@ pub fn by_word(server: &Server) -> BTreeMap<String, Paid> {
     paid
 }
 
-/// How often a job has said of each of its parts that it was interrupted, by the words before that.
+/// How often a job has reported each of its parts as interrupted, by the text before that.
 pub fn interrupted(said: &[&str]) -> BTreeMap<String, usize> {
     let mut parts: BTreeMap<String, usize> = BTreeMap::new();
     for line in said {
-        let part = line.strip_suffix(": was interrupted and goes on");
+        let part = line.strip_suffix(": was interrupted and is continued");
         let part = part.or(line.strip_suffix(" was interrupted and is not counted"));
         if let Some(part) = part {
             *parts.entry(part.to_owned()).or_default() += 1;
@@ -44,7 +44,7 @@ pub fn interrupted(said: &[&str]) -> BTreeMap<String, usize> {
     parts
 }
 
-/// Fails when a job has said anything twice, but for interrupts, of which there may be several.
+/// Fails when a job has printed the same line twice, except for interrupts, which may repeat.
 #[track_caller]
 pub fn said_once(said: &[&str]) {
     let mut lines: Vec<&str> = said.iter().filter(|line| !line.contains("was interrupted")).copied().collect();

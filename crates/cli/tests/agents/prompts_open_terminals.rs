@@ -1,5 +1,5 @@
-//! `run -t AGENT PROMPT`: the prompt is the first message of the agent in its terminal. The same for the message of `resume` at
-//! a terminal, and for that of `fork`.
+//! `run -t AGENT PROMPT`: the prompt is the first message of the agent in its terminal. The same holds for the message
+//! of `resume` at a terminal, and for the message of `fork`.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
@@ -7,7 +7,7 @@ use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
-/// What the model has seen of the conversation that asked it last.
+/// The user's messages in the last request to the model.
 fn last_seen(fixture: &Fixture) -> Vec<String> {
     fixture.server.requests().iter().filter_map(Request::turn).next_back().unwrap().user_messages.clone()
 }
@@ -19,7 +19,7 @@ fn arrives_and_stops(fixture: &Fixture, session: &Session<'_>) {
     assert_eq!(session.show().outcome().saved, "verified");
 }
 
-fn is_told_in_a_terminal(agent: Agent) {
+fn gets_its_prompt_in_a_terminal(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
     let session = fixture.detach(&["-t"], Some("say from the start"));
@@ -45,9 +45,9 @@ fn is_told_in_a_terminal(agent: Agent) {
     fixture.proves("terminal: a prompt is the first message, also of resume and fork");
 }
 
-for_every_agent!(is_told_in_a_terminal:
-    claude_is_told_in_a_terminal Claude,
-    codex_is_told_in_a_terminal Codex,
-    gemini_is_told_in_a_terminal Gemini,
-    opencode_is_told_in_a_terminal Opencode,
+for_every_agent!(gets_its_prompt_in_a_terminal:
+    claude_gets_its_prompt_in_a_terminal Claude,
+    codex_gets_its_prompt_in_a_terminal Codex,
+    gemini_gets_its_prompt_in_a_terminal Gemini,
+    opencode_gets_its_prompt_in_a_terminal Opencode,
 );

@@ -1,5 +1,5 @@
-//! Who is asked to allow a tool sees what it does, not what the model calls it: with every agent that asks, by every command
-//! that shows a question.
+//! A user who is asked to allow a tool sees what it does, not how the model describes it: with every agent that asks,
+//! in every command that shows a question.
 
 use crate::acp;
 use crate::fixture::Fixture;
@@ -16,7 +16,7 @@ fn prompt(tool: &str) -> String {
     format!("tool {tool} {} ; say asked", json!({ "command": COMMAND, "description": CALLED }))
 }
 
-/// The real command, whole, wherever the question is shown, and what it is called only after it.
+/// The whole real command is shown wherever the question is shown, and its description only after it.
 fn shows_it_everywhere(fixture: &Fixture, session: &Session<'_>) -> Value {
     fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
     let listed = fixture.harness.run(&["ls"]).exits(0).stdout;
@@ -35,7 +35,7 @@ fn shows_it_everywhere(fixture: &Fixture, session: &Session<'_>) -> Value {
 fn claude() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let work = fixture.work();
-    // A run that nobody can answer.
+    // A run without a terminal, which cannot take an answer.
     let output = fixture.harness.run(&["run", "--cwd", work.to_str().unwrap(), "claude", &prompt("Bash")]).exits(4);
     assert!(output.stderr.contains("│ rm -rf precious"), "{output:?}");
     assert!(output.stderr.contains(&format!("asks: Bash {ON_ONE_LINE}")), "{output:?}");
@@ -89,7 +89,7 @@ fn opencode_over_acp() {
     fixture.proves("acp: permission: the real command is shown");
 }
 
-/// Gemini gives no input; of a command its title is the command, of a file it shows the change.
+/// Gemini does not send the input. For a command the title is the command; for a file it sends the change.
 #[test]
 fn gemini_over_acp() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
@@ -112,7 +112,7 @@ fn gemini_over_acp() {
     fixture.proves("acp: permission: the real command is shown");
 }
 
-/// Its adapter gives the words of the command one by one.
+/// The adapter of codex sends the words of the command one by one.
 #[test]
 fn codex_over_acp() {
     let Some(fixture) = Fixture::new(Agent::CodexAcp) else { return };

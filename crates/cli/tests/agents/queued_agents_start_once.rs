@@ -1,9 +1,10 @@
-//! A queued agent gets its prompt when its turn comes, once, whatever was killed while it waited, and has its slot until it ends.
+//! A queued agent gets its prompt when a slot is free, once, whatever was killed while it waited, and has its slot
+//! until it ends.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_core::view::Phase;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 
 fn waits_and_starts_once(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
@@ -13,11 +14,11 @@ fn waits_and_starts_once(agent: Agent) {
     let blocker = fixture.harness.detach(&["--queue", "q", "--", "sleep", "600"]);
     let session = fixture.detach(&["--queue=q", "--keep"], Some("say one"));
     assert_eq!(session.look().state, Phase::Queued);
-    // Both at once: what waits starts others, with the same pipes.
-    let before = [Who::Holder, Who::Keeper].map(|who| session.living(who));
+    // Both at once: the waiting process starts replacements, with the same pipes.
+    let before = [ProcessKind::Holder, ProcessKind::Keeper].map(|who| session.living(who));
     session.orphan();
-    session.replaced(Who::Holder, &before[0]);
-    session.replaced(Who::Keeper, &before[1]);
+    session.replaced(ProcessKind::Holder, &before[0]);
+    session.replaced(ProcessKind::Keeper, &before[1]);
     fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     let behind = fixture.harness.detach(&["--queue", "q", "--", "true"]);
     assert!(fixture.server.requests().is_empty(), "nothing has run");

@@ -1,12 +1,12 @@
-//! An agent that waits for the model's server and tells so: the session says that it retries, why and how often, it becomes
-//! an alarm when it takes too long, and both are gone once the server answers or the turn is over. (opencode tells nothing:
-//! see hangs_can_be_interrupted.)
+//! An agent that waits for the model's server and reports it: the session shows that it retries, why and how often. An
+//! alarm is raised when it takes too long. Both end when the server answers or the turn is over. (opencode reports
+//! nothing: see hangs_can_be_interrupted.)
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
-/// Alarms after a second, so that a test need not wait for minutes.
+/// Raises the alarm after a second, so that a test does not wait for minutes.
 fn soon(fixture: Option<Fixture>) -> Option<Fixture> {
     let fixture = fixture?;
     let folder = fixture.harness.root().join("home/.config/ostler");
@@ -35,7 +35,7 @@ fn retries_until_interrupted(fixture: &Fixture, session: &Session<'_>, reason: &
     assert!(json["retrying"].is_null() && json["alarm"].is_null(), "{json}");
 }
 
-/// The model answers after a failure, with a tool that runs on: the turn works, and retries no more.
+/// The model answers after a failure, with a tool that keeps running: the turn works, and does not retry any more.
 fn works_once_it_was_answered(fixture: &Fixture) {
     let (tool, words) = fixture.endless_tool();
     let session = fixture.detach(&[], Some(&format!("fail 529 once ; {tool} ; say never")));

@@ -1,11 +1,12 @@
-//! A review cannot write, also with an agent whose settings allow everything: its own mode for reading keeps it from that.
+//! A review cannot write, even with an agent whose settings allow everything: the agent's own read-only mode prevents
+//! it.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use serde_json::json;
 use std::path::Path;
 
-/// A repository with a session that has changed something in a tree of its own; where that tree is.
+/// Makes a repository with a session that has changed a file in its own worktree. Returns the path of that worktree.
 fn reviewed(fixture: &Fixture) -> std::path::PathBuf {
     let work = fixture.work();
     std::fs::write(work.join("a.txt"), "one\n").unwrap();
@@ -23,7 +24,7 @@ fn reviewed(fixture: &Fixture) -> std::path::PathBuf {
     work.join(".worktrees/work")
 }
 
-/// Settings in which a person has allowed everything.
+/// Writes settings in which the user has allowed everything.
 fn allow_everything(agent: Agent, home: &Path) {
     let write = |name: &str, text: String| {
         let file = home.join(name);
@@ -50,12 +51,12 @@ fn allow_everything(agent: Agent, home: &Path) {
             settings["tools"] = json!({"approvalMode": "yolo"});
             write(".qwen/settings.json", settings.to_string());
         }
-        // It allows everything by itself.
+        // Opencode allows everything by default.
         Agent::Opencode | Agent::ClaudeAcp | Agent::CodexAcp => {}
     }
 }
 
-/// The step of a script that writes a file by the agent's own tool for it, where there is one.
+/// The step of a script that writes a file with the agent's own tool, if it has one.
 fn write_call(agent: Agent, file: &Path) -> Option<String> {
     let file = file.to_str().unwrap();
     let (name, arguments) = match agent {

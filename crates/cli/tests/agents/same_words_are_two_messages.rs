@@ -1,14 +1,14 @@
-//! Somebody says the same thing twice. Agents whose transcripts have no ids of ours are found out by the words themselves,
-//! and the first message must not stand for the second.
+//! The user sends the same text twice. The transcripts of some agents do not contain our ids, so a message is
+//! recognised by its text, and the first message must not count as the second.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{ProcessKind, Session};
 
 const TWIN: &str = "say twin";
 
-/// A session that was told it once and has answered, and whose process for the second time has just been given it.
-fn told_twice(fixture: &Fixture) -> Session<'_> {
+/// A session that got the message once and has answered, and whose next process has just got the same message again.
+fn sent_twice(fixture: &Fixture) -> Session<'_> {
     let session = fixture.detach(&["--keep"], Some(TWIN));
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let before = session.show().run;
@@ -17,7 +17,7 @@ fn told_twice(fixture: &Fixture) -> Session<'_> {
     session
 }
 
-/// Whatever became of the second one, the conversation that goes on has it once, behind the first.
+/// Whatever happened to the second message, the continued conversation has it once, after the first.
 #[track_caller]
 fn both_are_in_the_conversation(fixture: &Fixture, session: &Session<'_>) {
     fixture.harness.run(&["resume", session.id(), "say after"]).exits(0);
@@ -28,11 +28,11 @@ fn both_are_in_the_conversation(fixture: &Fixture, session: &Session<'_>) {
 
 fn stopped(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
-    let session = told_twice(&fixture);
+    let session = sent_twice(&fixture);
     let output = fixture.harness.run(&["stop", session.id()]);
     let shown = session.show();
     let (saved, waits) = (shown.outcome().saved.as_str(), shown.queued == 1);
-    // Where it waits on, nothing of it is in the transcript, and nobody says that it is.
+    // A message that still waits is not in the transcript, and must not be reported as saved.
     assert!(!waits || saved != "verified", "{shown:?}");
     assert_eq!(output.code, Some(if saved == "unverified" { 8 } else { 0 }), "{output:?}");
     both_are_in_the_conversation(&fixture, &session);
@@ -40,22 +40,22 @@ fn stopped(agent: Agent) {
 }
 
 for_every_agent!(stopped:
-    codex_stopped_before_the_second_of_the_same_words_is_told_it_again Codex,
-    gemini_stopped_before_the_second_of_the_same_words_is_told_it_again Gemini,
-    opencode_stopped_before_the_second_of_the_same_words_is_told_it_again Opencode,
+    the_second_of_two_equal_messages_is_not_lost_when_codex_is_stopped Codex,
+    the_second_of_two_equal_messages_is_not_lost_when_gemini_is_stopped Gemini,
+    the_second_of_two_equal_messages_is_not_lost_when_opencode_is_stopped Opencode,
 );
 
 fn killed(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
-    let session = told_twice(&fixture);
+    let session = sent_twice(&fixture);
     session.orphan();
-    session.kill_if_alive(Who::Agent);
+    session.kill_if_alive(ProcessKind::Agent);
     both_are_in_the_conversation(&fixture, &session);
     fixture.proves("the same words twice, everything killed before the second: it waits");
 }
 
 for_every_agent!(killed:
-    codex_killed_before_the_second_of_the_same_words_is_told_it_again Codex,
-    gemini_killed_before_the_second_of_the_same_words_is_told_it_again Gemini,
-    opencode_killed_before_the_second_of_the_same_words_is_told_it_again Opencode,
+    the_second_of_two_equal_messages_is_not_lost_when_codex_is_killed Codex,
+    the_second_of_two_equal_messages_is_not_lost_when_gemini_is_killed Gemini,
+    the_second_of_two_equal_messages_is_not_lost_when_opencode_is_killed Opencode,
 );

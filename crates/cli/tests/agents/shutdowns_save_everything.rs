@@ -1,16 +1,17 @@
-//! A machine shuts down: everything is told to end at once, agents, their tools, helpers and clients, in any order, as an
-//! init system tells all processes of a service. Every session then ends by itself, in time, saved, and says who ended it.
+//! A machine shuts down: every process gets SIGTERM at once, agents, their tools, helpers and clients, in any order, as
+//! an init system signals all processes of a service. Every session then ends by itself, saved, and its outcome names
+//! the cause.
 
 use crate::fixture::Fixture;
 use ostler_chaos::random::Random;
 use ostler_sys::process::{Identity, Pidfd};
-use ostler_testkit::{Harness, Session, Who, alone, held, patience, times};
+use ostler_testkit::{Harness, ProcessKind, Session, alone, held, patience, times};
 use rustix::process::Signal;
 use std::time::Instant;
 
-/// Tells every process of this test, in an order that the seed decides. Who starts another one while it is told is met
-/// by the next round, as an init system does it.
-fn told_to_end(harness: &Harness, seed: u64) -> Vec<Identity> {
+/// Sends SIGTERM to every process of this test, in an order that the seed decides. A process that starts meanwhile gets
+/// the signal in the next round, as with an init system.
+fn signal_all(harness: &Harness, seed: u64) -> Vec<Identity> {
     let mut random = Random::new(seed);
     let mut told: Vec<Identity> = Vec::new();
     loop {
@@ -38,7 +39,7 @@ fn ended(session: &Session<'_>, kind: &str, saved: &str) {
     assert!(outcome.cause.starts_with("stopped by the system: SIGTERM to the "), "{outcome:?}");
 }
 
-/// One machine with a session in each state.
+/// A machine with a session in each state.
 fn shut_down(seed: u64) {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
     let keep = |prompt: &str| fixture.detach(&["--keep"], Some(prompt));
@@ -56,12 +57,12 @@ fn shut_down(seed: u64) {
     fixture.process(tool_words);
     let clients = [["wait", idle.id()], ["attach", streaming.id()]].map(|words| fixture.harness.start(&words));
     let fresh = keep("say fresh");
-    // Returns when the end of the turn is read, which is before claude has written it down.
+    // `wait` returns when the keeper has read the end of the turn, which is before claude has written it down.
     fixture.harness.run(&["wait", fresh.id(), "--until", "turn"]).exits(0);
 
     let begun = Instant::now();
-    let told = told_to_end(&fixture.harness, seed);
-    // Long before the init system loses its patience and kills (90 s), of all of them nobody is left to kill.
+    let told = signal_all(&fixture.harness, seed);
+    // Every process exits by itself. (An init system would send SIGKILL after 90 s.)
     told.iter().for_each(patience::ended);
     fixture.harness.nothing_is_left();
     eprintln!("{} processes were gone after {} ms", told.len(), begun.elapsed().as_millis());
@@ -78,24 +79,24 @@ fn shut_down(seed: u64) {
     ] {
         ended(session, kind, saved);
     }
-    assert_eq!(streaming.show().queued, 1, "what waited waits on");
+    assert_eq!(streaming.show().queued, 1, "the waiting message still waits");
     fixture.harness.run(&["resume", streaming.id()]).exits(0);
     assert_eq!(streaming.show().last.as_deref(), Some("waited"));
     fixture.harness.run(&["resume", fresh.id(), "say after"]).exits(0);
     assert!(fixture.last_request().contains(r#""text":"fresh""#), "the answer that was not written down yet is saved");
     fixture.harness.run(&["resume", in_tool.id(), "say after"]).exits(0);
-    assert!(fixture.last_request().contains("gate"), "the model is told of the tool that was cut off");
+    assert!(fixture.last_request().contains("gate"), "the model gets the tool call that was cut off");
     fixture.proves("everything is told to end at once: all of it saved");
 }
 
 #[test]
-fn all_of_it_is_saved_when_everything_is_told_to_end_at_once() {
+fn everything_is_saved_when_all_processes_get_sigterm_at_once() {
     let _alone = alone();
     shut_down(1);
 }
 
 #[test]
-fn all_of_it_is_saved_in_another_order() {
+fn everything_is_saved_in_other_orders_of_the_signals() {
     let _alone = alone();
     let rounds = times(1, 20);
     (0..rounds).for_each(|round| shut_down(2 + round as u64));
@@ -107,8 +108,8 @@ fn all_of_it_is_saved_in_another_order() {
 }
 
 #[test]
-fn one_helper_that_is_told_ends_its_session_properly() {
-    for who in [Who::Keeper, Who::Holder] {
+fn a_helper_that_gets_sigterm_ends_its_session_properly() {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let Some(fixture) = Fixture::of_trusting_claude() else { return };
         let session = fixture.detach(&["--keep"], Some("stream 100000 20"));
         session.until_printed("word5");

@@ -1,5 +1,5 @@
-//! A line over the net that can be cut: an sshd of the test's own, with its own keys, port and settings, in the test's
-//! folder, and `ssh` in somebody's terminal at the other end.
+//! A network connection that can be cut: an sshd of the test, with its own keys, port and settings in the test's
+//! folder, and `ssh` in a person's terminal at the other end.
 
 use crate::person::Person;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
@@ -15,7 +15,7 @@ use std::process::Command;
 const SETTINGS: &str = "ListenAddress 127.0.0.1\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n\
     PermitUserRC no\nPrintMotd no\nPrintLastLog no\nClientAliveInterval 1\nClientAliveCountMax 1\n";
 
-/// As root it wants a folder of its own below /run, which is made where nobody else sees it.
+/// As root, sshd needs a folder below /run. It is made in a private mount namespace.
 const START_AS_ROOT: &str = r#"mount -t tmpfs none /run && mkdir /run/sshd && exec "$@" 2>&1"#;
 const START: &str = r#"exec "$@" 2>&1"#;
 
@@ -23,12 +23,12 @@ pub struct Sshd {
     folder: PathBuf,
     port: u16,
     server: Started,
-    /// What it says goes there as long as it lives.
+    /// Kept open as long as the server runs, which writes its messages there.
     _words: Box<dyn BufRead>,
 }
 
 impl Sshd {
-    /// None, with a loud line, where there is no sshd.
+    /// None, with a conspicuous message, where there is no sshd.
     pub fn start(harness: &Harness) -> Option<Sshd> {
         let Some(program) = find() else {
             let missing = "sshd is not installed: apt-get install openssh-server";
@@ -43,7 +43,7 @@ impl Sshd {
             keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
             assert!(keygen.status().unwrap().success());
         }
-        // A port that nobody has. If another program takes it first, the start fails, loudly.
+        // A free port. If another program takes it first, the start fails with a message.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let place = folder.display();
         let config = folder.join("config");
@@ -69,7 +69,7 @@ impl Sshd {
         Some(Sshd { folder, port, server, _words: Box::new(words) })
     }
 
-    /// Somebody runs `ostler` over the net, in a terminal.
+    /// A person runs `ostler` over the connection, in a terminal.
     pub fn runs(&self, harness: &Harness, arguments: &[&str]) -> Person {
         let mut there = vec!["env".to_owned(), "-i".to_owned()];
         for (name, value) in harness.command("env").get_envs() {
@@ -88,7 +88,7 @@ impl Sshd {
         Person::runs_program(harness, (40, 120), &[&words[..], &options].concat())
     }
 
-    /// Its processes for connections, each by its own words.
+    /// Its processes for connections, recognised by their command lines.
     fn connections(&self) -> Vec<Identity> {
         let all = Processes::look().unwrap().below(&[self.server.process().pid()], |_: &Stat| false);
         let serves =
@@ -108,19 +108,19 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        // The server goes with its handle; its connections would stay until their clients are gone.
+        // The server ends with its handle; its connections would stay until their clients exit.
         self.kills_connections();
     }
 }
 
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // Often not on the path of somebody who is not to start it.
+    // Often not in the PATH of an ordinary user.
     let places = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     places.map(|folder| folder.join("sshd")).find(|program: &PathBuf| Path::is_file(program))
 }
 
-/// As one word of a shell.
+/// Quoted as one word of a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,5 +1,5 @@
-//! Whenever a session is stopped, what was accepted before is in the agent's transcript, no tool lives on, and nothing new
-//! begins.
+//! Whenever a session is stopped, what was accepted before is in the agent's transcript, no tool keeps running, and
+//! nothing new begins.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
@@ -13,7 +13,7 @@ fn claude_stopped_at_the_end_of_its_turn_has_saved_it_every_time() {
     let session = fixture.detach(&["--keep"], Some("say reply-0."));
     let mut gone_after = Vec::new();
     for round in 0..rounds {
-        // Returns when the end of the turn is read, which is before claude has written it down.
+        // `wait` returns when the keeper has read the end of the turn, which is before claude has written it down.
         fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
         fixture.harness.run(&["stop", session.id()]).exits(0);
         let shown = session.show();
@@ -21,7 +21,7 @@ fn claude_stopped_at_the_end_of_its_turn_has_saved_it_every_time() {
         assert_eq!(shown.outcome().kind, "succeeded", "round {round}");
         let transcript = std::fs::read_to_string(shown.transcript.unwrap()).unwrap();
         assert!(transcript.contains(&reply(round)), "round {round}");
-        gone_after.push(from_the_end_of_the_turn_to_the_end(&session));
+        gone_after.push(turn_end_to_session_end(&session));
         fixture.harness.run(&["resume", "-d", "--keep", session.id(), &format!("say reply-{}.", round + 1)]).exits(0);
         fixture.asked_for(round + 2);
         let seen = fixture.last_request();
@@ -43,8 +43,9 @@ fn reply(round: usize) -> String {
     format!(r#""text":"reply-{round}.""#)
 }
 
-/// In milliseconds, as the journal has it: the turn's end is read; the process is gone, and the proof is published.
-fn from_the_end_of_the_turn_to_the_end(session: &Session<'_>) -> u64 {
+/// In milliseconds, by the journal: from reading the turn's end until the process has exited and the proof is
+/// published.
+fn turn_end_to_session_end(session: &Session<'_>) -> u64 {
     // The keeper publishes the outcome first, and notes the end after that.
     session.until("its end is noted", || {
         let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
@@ -60,7 +61,7 @@ fn stopped_in_the_middle_of_a_sentence(agent: Agent) {
     let prompts: Vec<String> = (0..rounds).map(|round| format!("stream 100000 20 ; say never-{round}")).collect();
     let session = fixture.detach(&[], Some(&prompts[0]));
     for (round, next) in prompts.iter().skip(1).map(String::as_str).chain(["say next"]).enumerate() {
-        // Each time somewhere else in the sentence.
+        // Each time at another word.
         session.until_printed(&format!("word{}", 1 + round * 37 % 50));
         fixture.harness.run(&["stop", session.id()]).exits(0);
         let shown = session.show();
@@ -81,7 +82,7 @@ for_every_agent!(stopped_in_the_middle_of_a_sentence:
     gemini_stopped_in_the_middle_of_a_sentence_keeps_the_prompt Gemini,
 );
 
-/// In this order; agents and repair add words of their own in between.
+/// In this order. Agents and repairs add messages of their own in between.
 #[track_caller]
 fn reached_the_model_once(fixture: &Fixture, prompts: Vec<String>) {
     let mut seen = fixture.seen();
@@ -123,13 +124,13 @@ fn stopped_in_the_middle_of_a_tool(agent: Agent) {
 }
 
 for_every_agent!(stopped_in_the_middle_of_a_tool:
-    claude_stopped_in_the_middle_of_a_tool_leaves_none Claude,
-    codex_stopped_in_the_middle_of_a_tool_leaves_none Codex,
-    gemini_stopped_in_the_middle_of_a_tool_leaves_none Gemini,
-    opencode_stopped_in_the_middle_of_a_tool_leaves_none Opencode,
+    claude_stopped_in_the_middle_of_a_tool_leaves_none_running Claude,
+    codex_stopped_in_the_middle_of_a_tool_leaves_none_running Codex,
+    gemini_stopped_in_the_middle_of_a_tool_leaves_none_running Gemini,
+    opencode_stopped_in_the_middle_of_a_tool_leaves_none_running Opencode,
 );
 
-fn a_message_that_waited_waits_on(agent: Agent) {
+fn a_waiting_message_still_waits_after_a_stop(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let (tool, words) = fixture.endless_tool();
     let prompt = format!("{tool} ; say never");
@@ -139,7 +140,7 @@ fn a_message_that_waited_waits_on(agent: Agent) {
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.queued), ("stopped", 1), "{shown:?}");
-    assert_eq!(fixture.seen(), [prompt], "nothing went out");
+    assert_eq!(fixture.seen(), [prompt], "nothing was sent");
     let output = fixture.harness.run(&["resume", session.id()]).exits(0);
     assert_eq!(output.stdout, "afterwards\n", "{output:?}");
     assert_eq!(session.show().queued, 0);
@@ -147,9 +148,9 @@ fn a_message_that_waited_waits_on(agent: Agent) {
     fixture.proves("stop while a message waits: it waits on");
 }
 
-for_every_agent!(a_message_that_waited_waits_on:
-    a_message_to_claude_that_waited_waits_on Claude,
-    a_message_to_codex_that_waited_waits_on Codex,
-    a_message_to_gemini_that_waited_waits_on Gemini,
-    a_message_to_opencode_that_waited_waits_on Opencode,
+for_every_agent!(a_waiting_message_still_waits_after_a_stop:
+    a_waiting_message_to_claude_still_waits_after_a_stop Claude,
+    a_waiting_message_to_codex_still_waits_after_a_stop Codex,
+    a_waiting_message_to_gemini_still_waits_after_a_stop Gemini,
+    a_waiting_message_to_opencode_still_waits_after_a_stop Opencode,
 );

@@ -1,4 +1,4 @@
-//! What a subagent says and does is shown at the side, and is never the session's own word.
+//! What a subagent says and does is shown apart, and is never the session's own answer.
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;

@@ -4,7 +4,7 @@ use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use serde_json::Value;
 
 fn logs_show_the_conversation(agent: Agent) {
@@ -24,12 +24,13 @@ fn logs_show_the_conversation(agent: Agent) {
     person.sees("word1 word2 word3 word4");
     person.types(b"\x1c");
     person.is_left_with(0);
-    // Agents write what they have drawn a moment later.
+    // Agents write to the transcript a moment after they have drawn.
     let text = patience::until("the conversation is in the log", &[&fixture.work()], || {
         Some(logs(&[]).stdout).filter(|text| text.ends_with("word1 word2 word3 word4\n"))
     });
     let places = [format!("› {prompt}"), "● ".to_owned(), "  from the tool".to_owned()];
-    // On a loaded machine gemini itself loses the output of a command that ends at once (measured); its transcript says so.
+    // On a loaded machine gemini itself loses the output of a command that ends at once (measured). Its transcript then
+    // has an empty output.
     let lost = agent == Agent::Gemini && text.contains("Output: (empty)");
     let places = match agent {
         Agent::Gemini if lost => [&places[0][..], &places[1], "Output: (empty)"],
@@ -51,7 +52,7 @@ fn logs_show_the_conversation(agent: Agent) {
     assert_eq!(logs(&["--since", "now"]).stdout, "");
     let screen = logs(&["--screen"]);
     assert!(screen.stdout.contains("word1 word2 word3 word4") && screen.stdout != text, "{screen:?}");
-    session.until("the last message stands in lists", || {
+    session.until("the last message is in the list", || {
         let ls: Value = fixture.harness.run(&["ls", "--json"]).exits(0).json();
         (ls[0]["last"] == "word1 word2 word3 word4").then_some(())
     });
@@ -81,7 +82,7 @@ for_every_agent!(logs_show_the_conversation:
     opencode_in_a_terminal_has_a_log Opencode,
 );
 
-/// Killed in the middle of a turn, it did not live to tell.
+/// An agent that is killed in the middle of a turn cannot report its end.
 fn a_killed_turn_is_marked(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let (tool, words) = fixture.endless_tool();
@@ -90,8 +91,8 @@ fn a_killed_turn_is_marked(agent: Agent) {
     let session =
         if behind_acp { crate::acp::detach(&fixture, &[], Some(&prompt)) } else { fixture.detach(&[], Some(&prompt)) };
     fixture.process(words);
-    session.kill(Who::Agent);
-    // What its tools leave behind is given a moment to end, so it is `stopping` for that long, and nothing else.
+    session.kill(ProcessKind::Agent);
+    // Processes that its tools leave behind get a moment to end. For that long it is `stopping`, and nothing else.
     let mut states: Vec<&str> = Vec::new();
     session.until_look("it has ended", |view| {
         if states.last() != Some(&view.status) {

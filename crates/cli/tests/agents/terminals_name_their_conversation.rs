@@ -1,71 +1,71 @@
-//! An agent in a terminal of its own only draws, and still it is known which conversation it is at: while it runs, when it
-//! quits by itself, and for everybody who goes on with it, copies it, or wants to write to it as well.
+//! An agent in a terminal of its own only draws, and its conversation is known all the same: while it runs, when it
+//! quits by itself, and when another command resumes it, copies it, or tries to write to it.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{ProcessKind, Session};
 use std::time::Duration;
 
-/// What it answers first.
+/// Its first answer.
 const FIRST: &str = "word1 word2 word3";
 
 fn a_terminal_has_a_conversation(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
     let session = fixture.detach(&["-t"], None);
-    let mut person = says(&fixture, &session, ready(agent), "stream 3 1", FIRST);
+    let mut person = sends_and_sees(&fixture, &session, ready(agent), "stream 3 1", FIRST);
     let native_id = session.until("its conversation is known", || session.look().native_id);
     session.until("and where it is written", || session.look().transcript);
-    // A list shows what it said, not the help at the bottom of its screen.
+    // A list shows what the agent said, not the help at the bottom of its screen.
     if matches!(agent, Agent::Claude | Agent::Codex) {
         let last = || session.show().last.filter(|last| last == FIRST);
         session.until("what it said last is in the list", last);
         fixture.proves("terminal: `ls` shows what it said last");
     }
 
-    // A keeper that was replaced knows it as well, and nobody else gets to write to it.
-    session.kill(Who::Keeper);
+    // The next keeper knows the conversation as well, and no other process may write to it.
+    session.kill(ProcessKind::Keeper);
     assert_eq!(session.look().native_id.as_ref(), Some(&native_id));
     let other =
-        fixture.harness.run(&[&["run", "-d", agent.name(), "say no", "--"], going_on(agent), &[&native_id]].concat());
+        fixture.harness.run(&[&["run", "-d", agent.name(), "say no", "--"], resuming(agent), &[&native_id]].concat());
     let refused = other.exits(7);
-    let writer = session.living(Who::Agent).pid();
+    let writer = session.living(ProcessKind::Agent).pid();
     assert!(refused.complaint().contains(&format!("process {writer} ")), "{refused:?}");
-    // Nor in another terminal, which is not even started.
+    // Another terminal is refused as well, and is not even started.
     let sessions = || fixture.harness.run(&["ls", "-a", "--json"]).exits(0).json().as_array().unwrap().len();
     let before = sessions();
-    fixture.harness.run(&[&["run", "-d", "-t", agent.name(), "--"], going_on(agent), &[&native_id]].concat()).exits(7);
+    fixture.harness.run(&[&["run", "-d", "-t", agent.name(), "--"], resuming(agent), &[&native_id]].concat()).exits(7);
     assert_eq!(sessions(), before);
 
-    leaves_by_itself(agent, &session, &mut person);
-    fixture.harness.run(&["wait", session.id()]);
+    quits_by_itself(agent, &session, &mut person);
+    fixture.harness.run(&["wait", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.native_id.as_ref(), shown.outcome().saved.as_str()), (Some(&native_id), "verified"), "{shown:?}");
 
     fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
-    says(&fixture, &session, FIRST, "stream 5 1", "word4 word5");
-    assert!(fixture.last_request().contains("stream 3 1"), "it goes on where it was");
+    sends_and_sees(&fixture, &session, FIRST, "stream 5 1", "word4 word5");
+    assert!(fixture.last_request().contains("stream 3 1"), "it continues the conversation");
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.native_id.as_ref(), shown.outcome().saved.as_str()), (Some(&native_id), "verified"), "{shown:?}");
-    // Gemini does not tell what it calls the copy that it makes.
+    // Gemini does not report the id of the copy that it makes.
     if agent != Agent::Gemini {
-        goes_another_way(&fixture, &session, &native_id);
+        is_copied(&fixture, &session, &native_id);
     }
     fixture.proves("terminal: its conversation can be resumed");
-    fixture.proves("terminal: its conversation is known, and nobody else's meanwhile");
+    fixture.proves("terminal: its conversation is known, and no other process's");
 }
 
-/// A copy of it knows what was said, and is known by a name of its own.
-fn goes_another_way(fixture: &Fixture, session: &Session<'_>, native_id: &str) {
+/// A copy contains what was said, and has its own id.
+fn is_copied(fixture: &Fixture, session: &Session<'_>, native_id: &str) {
     let fork = fixture.harness.run(&["fork", "-d", session.id()]).exits(0);
     let fork = fixture.harness.session(fork.stdout.trim_end());
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", fork.id()]);
     person.sees(FIRST);
-    assert_ne!(fork.look().native_id.as_deref(), Some(native_id), "it is not at the original, whatever it shows");
-    says(fixture, &fork, FIRST, "stream 7 1", "word6 word7");
+    assert_ne!(fork.look().native_id.as_deref(), Some(native_id), "the copy is not the original");
+    sends_and_sees(fixture, &fork, FIRST, "stream 7 1", "word6 word7");
     assert!(fixture.last_request().contains("stream 3 1"), "the copy knows what was said");
     let copied = fork.until("the copy's conversation is known", || fork.look().native_id);
     assert_ne!(copied, native_id);
@@ -73,11 +73,11 @@ fn goes_another_way(fixture: &Fixture, session: &Session<'_>, native_id: &str) {
     assert_eq!(fork.show().outcome().saved, "verified");
 }
 
-/// Somebody who sees `before` on the screen and looks at it while it is sent this.
-fn says(fixture: &Fixture, session: &Session<'_>, before: &str, message: &str, answer: &str) -> Person {
+/// Attaches, waits for `before` on the screen, sends the message and waits for the answer.
+fn sends_and_sees(fixture: &Fixture, session: &Session<'_>, before: &str, message: &str, answer: &str) -> Person {
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(before);
-    // Opencode's prompt says so only before the first message.
+    // Opencode shows this text only before the first message.
     if fixture.agent != Agent::Opencode {
         person.sees(ready(fixture.agent));
     }
@@ -86,8 +86,8 @@ fn says(fixture: &Fixture, session: &Session<'_>, before: &str, message: &str, a
     person
 }
 
-/// The words that make a headless agent go on with a conversation.
-fn going_on(agent: Agent) -> &'static [&'static str] {
+/// The arguments with which a headless agent continues a conversation.
+fn resuming(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Qwen => &["--resume"],
         Agent::Codex | Agent::CodexAcp => &["resume"],
@@ -95,15 +95,15 @@ fn going_on(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-fn leaves_by_itself(agent: Agent, session: &Session<'_>, person: &mut Person) {
+fn quits_by_itself(agent: Agent, session: &Session<'_>, person: &mut Person) {
     person.types(b"\x03");
     match agent {
         Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Qwen => {
             person.sees("again to exit");
-            // A second press counts only for a moment, which a busy machine may miss.
-            session.until("it leaves", || {
+            // A second press counts only for a moment, and on a busy machine it may come too late.
+            session.until("it exits", || {
                 person.types(b"\x03");
-                // What it draws meanwhile is taken, so that nothing waits for its reader.
+                // Reads what it draws meanwhile, so that it does not block on a full terminal.
                 person.looks(Duration::ZERO);
                 (!session.show().alive).then_some(())
             });

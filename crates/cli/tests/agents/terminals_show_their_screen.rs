@@ -1,4 +1,5 @@
-//! An agent in a terminal of its own: it opens on its prompt, takes what is sent, and a client that attaches sees its screen.
+//! An agent in a terminal of its own: it opens with its prompt, takes what is sent, and a client that attaches sees its
+//! screen.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
@@ -14,7 +15,7 @@ fn in_a_terminal(agent: Agent) {
     fixture.harness.run(&["send", session.id(), "stream 3 1"]).exits(0);
     person.sees("word1 word2 word3");
     assert_eq!(fixture.seen(), ["stream 3 1"]);
-    // Nothing tells ostler whether these are in a turn.
+    // These agents do not report their turns in a terminal.
     if matches!(agent, Agent::Codex | Agent::Gemini | Agent::Qwen) {
         assert_eq!(session.show().state, "running");
         let refused = fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
@@ -23,7 +24,7 @@ fn in_a_terminal(agent: Agent) {
     }
     person.types(b"\x1c");
     person.is_left_with(0);
-    assert!(session.show().alive, "it stays when nobody looks");
+    assert!(session.show().alive, "it keeps running without a client");
 
     let mut again = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     again.sees("word1 word2 word3");
@@ -62,7 +63,7 @@ for_every_agent!(interrupted_in_a_terminal:
     qwen_is_interrupted_in_a_terminal Qwen,
 );
 
-/// Why its turns cannot be seen.
+/// Why its turns are not known.
 fn no_turns(agent: Agent) -> &'static str {
     match agent {
         Agent::Codex | Agent::CodexAcp => {

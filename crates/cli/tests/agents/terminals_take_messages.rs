@@ -1,5 +1,5 @@
-//! What is sent to an agent in a terminal arrives once: it waits until the prompt is there and no dialog is open, it counts as
-//! delivered when the agent has written it down, and what never arrived goes out with the next resume.
+//! What is sent to an agent in a terminal arrives once. It waits until the prompt is there and no dialog is open,
+//! counts as delivered when the agent has written it down, and if it never arrived it is sent with the next resume.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
@@ -9,7 +9,7 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::Session;
 use std::time::{Duration, Instant};
 
-/// Waits until nothing that was sent waits any more.
+/// Waits until no message is queued any more.
 fn all_has_arrived(session: &Session<'_>) {
     session.until_look("all that was sent has arrived", |view| view.queued == 0);
 }
@@ -20,7 +20,7 @@ fn trusting(agent: Agent) -> Option<Fixture> {
     Some(fixture)
 }
 
-/// `send` right after the start, then to the ended session, then the first words again with `resume`.
+/// `send` right after the start, then to the ended session, then the first text again with `resume`.
 fn takes_messages_whenever_they_come(agent: Agent) {
     let Some(fixture) = trusting(agent) else { return };
     let session = fixture.detach(&["-t"], None);
@@ -50,8 +50,9 @@ for_every_agent!(takes_messages_whenever_they_come:
     opencode_takes_messages_in_a_terminal Opencode,
 );
 
-/// Chooses the second entry of a dialog of codex, as a person does: until it is seen to be chosen. Every key is put in (that is our
-/// part), but on a busy machine the dialog did not react to them in 12 of 160 runs (load 8 to 20); why is not known.
+/// Chooses the second entry of a dialog of codex, as a person does: presses the key until the entry is selected. Every
+/// key is put in (that is our part), but on a busy machine the dialog did not react to them in 12 of 160 runs (load 8
+/// to 20); the cause is not known.
 fn chooses_the_second(person: &mut Person, session: &Session<'_>) {
     let put_in = || std::fs::read(session.run_file("in")).map_or(0, |bytes| bytes.len());
     for _ in 0..20 {
@@ -70,7 +71,7 @@ fn chooses_the_second(person: &mut Person, session: &Session<'_>) {
     person.types(b"\r");
 }
 
-/// Codex offers another model as it starts: keys would choose it.
+/// Codex offers another model as it starts: the keys of a message would choose it.
 #[test]
 fn a_dialog_of_codex_is_not_answered_by_a_message() {
     const MODEL: &str = "model = \"gpt-5.6-sol\"";
@@ -83,16 +84,17 @@ fn a_dialog_of_codex_is_not_answered_by_a_message() {
 
     let wanted = format!("codex shows a dialog; answer it: ostler attach {}", session.id());
     let view =
-        session.until_look("why it waits is told", |view| view.message_waits.as_deref() == Some(wanted.as_str()));
+        session.until_look("the reason is visible", |view| view.message_waits.as_deref() == Some(wanted.as_str()));
     assert_eq!(view.queued, 1);
     let listed = fixture.harness.run(&["ls"]).exits(0);
     assert!(listed.stdout.contains(&format!("not delivered yet: {wanted}")), "{listed:?}");
 
-    // Stopped before the dialog was answered, it never had a conversation; the message waits for the next resume.
+    // It was stopped before the dialog was answered, so it never had a conversation. The message waits for the next
+    // resume.
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let ended = session.look();
     assert_eq!((ended.queued, ended.outcome.unwrap().saved.word()), (1, "not applicable"));
-    assert!(std::fs::read_to_string(&config).unwrap().contains(MODEL), "nobody chose a model");
+    assert!(std::fs::read_to_string(&config).unwrap().contains(MODEL), "the model was not changed");
     fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
     session.until_look("the dialog is there again", |view| view.message_waits.as_deref() == Some(wanted.as_str()));
 
@@ -109,9 +111,9 @@ fn a_dialog_of_codex_is_not_answered_by_a_message() {
     fixture.proves("terminal: a dialog is not answered by a message, which waits and says why");
 }
 
-/// Each keeper dies at another step of typing a message, and the next one sees on the screen how far it got.
+/// Each keeper is killed at another step of typing a message, and the next one reads from the screen how far it got.
 #[test]
-fn a_keeper_that_dies_while_it_types_types_nothing_twice() {
+fn a_message_is_typed_once_although_keepers_are_killed_while_they_type() {
     let Some(mut fixture) = trusting(Agent::Codex) else { return };
     let points = fixture.harness.root().join("points");
     std::fs::create_dir(&points).unwrap();
@@ -120,7 +122,7 @@ fn a_keeper_that_dies_while_it_types_types_nothing_twice() {
     fixture.harness.run(&["send", session.id(), "say ready"]).exits(0);
     all_has_arrived(&session);
     let mut messages = vec!["say ready".to_owned()];
-    // Decided, noted, typed, sent, found. Two pieces are put in: the text and the return.
+    // The steps: decided, noted, typed, sent, found. Two pieces are put in: the text and the return.
     let steps = [
         (Point::FeedingNoted, 1),
         (Point::PieceNoted, 1),
@@ -144,9 +146,9 @@ fn a_keeper_that_dies_while_it_types_types_nothing_twice() {
     fixture.proves("terminal: no message is typed twice by a keeper that replaces a killed one");
 }
 
-/// opencode's turns in a terminal are told, so their ends can be waited for, with their outcomes.
+/// opencode reports its turns in a terminal, so `wait` can wait for their ends and report their outcomes.
 #[test]
-fn opencode_tells_of_its_turns_from_a_terminal() {
+fn opencode_reports_its_turns_from_a_terminal() {
     let Some(fixture) = trusting(Agent::Opencode) else { return };
     let session = fixture.detach(&["-t"], None);
     assert_eq!(session.look().state, Phase::Idle, "no turn is running");

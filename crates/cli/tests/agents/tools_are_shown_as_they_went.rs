@@ -1,10 +1,10 @@
-//! `logs` shows what an agent did with files and commands, and which of it failed.
+//! `logs` shows what an agent did with files and commands, and what failed.
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use serde_json::{Value, json};
 
-/// What `logs` says, for a person and for a program: the names and details of the tools, and whether each failed.
+/// The text of `logs`, and from its JSON the names and details of the tools, and whether each failed.
 #[track_caller]
 fn logged(fixture: &Fixture) -> (String, Vec<(String, String)>, Vec<bool>) {
     let session = fixture.last();

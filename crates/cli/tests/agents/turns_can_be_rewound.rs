@@ -1,5 +1,5 @@
-//! Turns that edit through the agent's own tools: each has its changes, and files and conversation go back to the end of one. The
-//! model is told what was said up to that turn, and nothing of the later ones.
+//! Turns that edit through the agent's own tools: the changes of each turn are known, and files and conversation go
+//! back to the end of a turn. The model then gets what was said up to that turn, and nothing of the later ones.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
@@ -36,8 +36,9 @@ fn goes_back_to_a_turn(agent: Agent) {
         let added: Vec<&str> = diff.lines().filter(|line| line.starts_with('+') && !line.starts_with("+++")).collect();
         assert_eq!(added, [word], "{diff}");
     }
+    // On a busy machine it adds that turn 3 had begun when the files were kept.
     let found = fixture.harness.run(&["bisect", session.id(), "--check", "! grep -q second a.txt"]).exits(0);
-    assert!(found.stdout.contains("turn 2 broke it") && found.stdout.contains("+second"), "{found:?}");
+    assert!(found.stdout.contains(": turn 2 ") && found.stdout.contains("+second"), "{found:?}");
 
     let told = fixture.harness.run(&["rewind", session.id(), "--turn", "2"]).exits(0).stdout;
     assert_eq!(fixture.written("a.txt"), "one\nfirst\nsecond\n");
@@ -51,7 +52,7 @@ fn goes_back_to_a_turn(agent: Agent) {
     assert_eq!(shown.outcome().saved, "verified", "{shown:?}");
     assert_ne!(shown.native_id, before.native_id);
 
-    // The session itself goes on as if nothing had happened.
+    // The session itself continues unchanged.
     assert!(std::fs::read(&transcript).unwrap() == written, "the original's transcript was written to");
     fixture.harness.run(&["resume", session.id(), "say in the original"]).exits(0);
     let request = fixture.last_request();
@@ -66,7 +67,8 @@ for_every_agent!(goes_back_to_a_turn:
     codex_goes_back_to_a_turn Codex,
 );
 
-/// Their files can go back; a copy of their conversation cannot be made, and that is said before anything changes.
+/// The files of these agents can go back. Their conversation cannot be copied, and the refusal comes before anything
+/// changes.
 fn files_go_back_and_the_conversation_does_not(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     in_a_repository(&fixture);

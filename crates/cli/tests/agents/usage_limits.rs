@@ -1,11 +1,11 @@
-//! A usage limit of a real agent's account: the session waits, and continues once; the record of the model is the judge.
+//! A usage limit of a real agent's account: the session waits, and continues once, as the model's record shows.
 
 use crate::fixture::Fixture;
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{ProcessKind, Session};
 
-/// Claude tells of usage limits to those who have a subscription.
+/// Claude reports usage limits only with a subscription.
 fn subscribed() -> Option<Fixture> {
     let mut fixture = Fixture::new(Agent::Claude)?;
     fixture.harness.set("ANTHROPIC_API_KEY", "");
@@ -18,14 +18,14 @@ fn until_waiting(session: &Session<'_>, turns: u32) -> View {
 }
 
 fn kill_both(session: &Session<'_>) {
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let before = session.kill(who);
         session.replaced(who, &before);
     }
 }
 
 #[test]
-fn claude_continues_when_the_limit_is_reset_and_messages_of_people_follow() {
+fn claude_continues_when_the_limit_is_reset_and_queued_messages_follow() {
     let Some(fixture) = subscribed() else { return };
     let session = fixture.detach(&[], Some("limit 20"));
     let view = until_waiting(&session, 1);
@@ -79,13 +79,13 @@ fn gemini_waits_although_it_does_not_say_until_when() {
     kill_both(&session);
     fixture.harness.run(&["resume", session.id(), "--now"]).exits(0);
     fixture.harness.run(&["wait", session.id()]).exits(0);
-    // It has taken the refused prompt back, so that it gets the same one again.
+    // Gemini has removed the refused prompt from its conversation, so it gets the same prompt again.
     assert_eq!(fixture.seen(), ["limit 600 once ; say after all"]);
     assert_eq!(session.show().outcome().text.as_deref(), Some("after all"));
     fixture.proves("usage limit: waits for the reset and continues once, whichever helper is killed");
 }
 
-/// It asks again by itself when the server says so, in the same process: there is nothing to continue.
+/// Opencode asks again by itself, in the same process, at the time that the server names: there is nothing to continue.
 #[test]
 fn opencode_waits_by_itself() {
     let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
@@ -93,7 +93,7 @@ fn opencode_waits_by_itself() {
     fixture.asked_for(3);
     let view = session.look();
     assert_eq!((view.state, view.alive), (Phase::Working, true));
-    fixture.harness.run(&["stop", session.id()]);
+    session.stop();
     assert_eq!(fixture.seen(), ["limit 2"]);
 }
 
@@ -101,12 +101,12 @@ fn opencode_waits_by_itself() {
 fn codex_continues_what_claude_cannot_because_of_its_limit() {
     let Some(mut fixture) = subscribed() else { return };
     let home = fixture.harness.root().join("home");
-    // The programs of all agents are on the path of one.
+    // The programs of all agents are in the same PATH.
     let codex = Agent::Codex.furnish(&home, &fixture.server.url()).unwrap();
     for (name, value) in codex.into_iter().filter(|(name, _)| *name != "PATH") {
         fixture.harness.set(name, value);
     }
-    // What keeps codex from the world must not keep claude from its model.
+    // The proxy that keeps codex from the network must not keep claude from its model.
     fixture.harness.set("NO_PROXY", "127.0.0.1");
     let begun = format!("{} ; limit 3600", fixture.tool("echo one > made.txt"));
     let session = fixture.detach(&["--on-limit", "codex"], Some(&begun));

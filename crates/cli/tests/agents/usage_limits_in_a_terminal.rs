@@ -1,15 +1,15 @@
-//! A usage limit of claude in a terminal. Its hooks tell of it, and it opens a dialog by itself: the session waits, and what is typed
-//! afterwards goes to the prompt and never to that dialog.
+//! A usage limit of claude in a terminal. Its hooks report it, and claude opens a dialog by itself. The session waits,
+//! and what is typed afterwards goes to the prompt and never to that dialog.
 
 use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{ProcessKind, Session};
 
 const DIALOG: &str = "Stop and wait for limit to reset";
 
-/// Claude tells of usage limits to those who have a subscription.
+/// Claude reports usage limits only with a subscription.
 fn subscribed() -> Option<Fixture> {
     let mut fixture = Fixture::of_trusting_claude()?;
     fixture.harness.set("ANTHROPIC_API_KEY", "");
@@ -32,9 +32,9 @@ fn until_turns(session: &Session<'_>, turns: u32) {
 }
 
 #[test]
-fn it_continues_once_at_the_time_that_claude_names_and_messages_of_people_follow() {
+fn it_continues_once_at_the_time_that_claude_names_and_queued_messages_follow() {
     let Some(fixture) = subscribed() else { return };
-    // The time until the next minute alone may be too short for all that happens while it waits.
+    // The time until the next minute alone may be too short for all that happens while the session waits.
     let begun = format!("{} ; limit 30", fixture.tool("echo done >> done"));
     let session = in_a_terminal(&fixture, &[], &begun);
     let resumes_at = until_waiting(&session).resumes_at.unwrap();
@@ -45,7 +45,7 @@ fn it_continues_once_at_the_time_that_claude_names_and_messages_of_people_follow
     person.types(b"\x1c");
     person.is_left_with(0);
     fixture.harness.run(&["send", session.id(), "say later"]).exits(0);
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let before = session.kill(who);
         session.replaced(who, &before);
     }
@@ -61,18 +61,18 @@ fn it_continues_once_at_the_time_that_claude_names_and_messages_of_people_follow
 }
 
 #[test]
-fn resume_now_continues_it_and_a_second_limit_is_waited_for_again_until_it_is_stopped() {
+fn resume_now_continues_it_and_it_waits_again_at_a_second_limit() {
     let Some(fixture) = subscribed() else { return };
     let session = in_a_terminal(&fixture, &[], "limit 3600 once ; say hello");
     let ahead = until_waiting(&session).resumes_at.unwrap().duration_since(jiff::Timestamp::now()).as_secs();
     assert!((3480..=3660).contains(&ahead), "{ahead} s");
-    // At once: the dialog may not be there yet.
+    // Without a wait: the dialog may not be there yet.
     fixture.harness.run(&["resume", session.id(), "--now"]).exits(0);
     until_turns(&session, 2);
     fixture.harness.run(&["send", session.id(), "limit 200000"]).exits(0);
     let ahead = until_waiting(&session).resumes_at.unwrap().duration_since(jiff::Timestamp::now()).as_secs();
     assert!((199_880..=200_060).contains(&ahead), "more than a day ahead claude names the day: {ahead} s");
-    fixture.harness.run(&["stop", session.id()]);
+    session.stop();
     let shown = session.show();
     assert_eq!(shown.state, "ended");
     assert_eq!(fixture.seen(), ["limit 3600 once ; say hello", "continue", "limit 200000"]);
@@ -80,11 +80,11 @@ fn resume_now_continues_it_and_a_second_limit_is_waited_for_again_until_it_is_st
 }
 
 #[test]
-fn told_to_fail_it_has_a_failed_turn_and_the_next_message_is_no_answer_to_the_dialog() {
+fn with_on_limit_fail_the_turn_fails_and_the_next_message_does_not_answer_the_dialog() {
     let Some(fixture) = subscribed() else { return };
     let session = in_a_terminal(&fixture, &["--on-limit", "fail"], "limit 3600");
     session.until_look("the turn has failed", |view| view.state == Phase::Idle && view.turns == 1);
-    // In the dialog the first key of this would choose.
+    // In the dialog the first character of this message would choose an entry.
     fixture.harness.run(&["send", session.id(), "2 is what is typed ; say two"]).exits(0);
     until_turns(&session, 2);
     fixture.harness.run(&["send", session.id(), "limit 3600"]).exits(0);
@@ -97,7 +97,7 @@ fn told_to_fail_it_has_a_failed_turn_and_the_next_message_is_no_answer_to_the_di
 }
 
 #[test]
-fn a_person_who_goes_on_or_leaves_is_not_followed_by_a_continuation() {
+fn it_does_not_continue_after_a_person_has_continued_or_quit() {
     let Some(fixture) = subscribed() else { return };
     let session = in_a_terminal(&fixture, &[], "limit 3600");
     until_waiting(&session);
@@ -109,8 +109,8 @@ fn a_person_who_goes_on_or_leaves_is_not_followed_by_a_continuation() {
     person.sees("say mine");
     person.types(b"\r");
     person.sees("● mine");
-    let view = session.until_look("it rests", |view| view.state == Phase::Idle && view.turns == 2);
-    assert_eq!((view.resumes_at, view.waits_for), (None, None), "a person has taken it up");
+    let view = session.until_look("it is idle", |view| view.state == Phase::Idle && view.turns == 2);
+    assert_eq!((view.resumes_at, view.waits_for), (None, None), "a person has continued it");
     person.types(b"limit 7200");
     person.sees("limit 7200");
     person.types(b"\r");
@@ -137,7 +137,7 @@ fn a_dialog_that_a_person_has_opened_is_not_answered_by_a_message() {
     person.types(b"\r");
     person.sees("Esc to cancel");
     fixture.harness.run(&["send", session.id(), "say after it"]).exits(0);
-    let view = session.until_look("why it waits is told", |view| view.message_waits.is_some());
+    let view = session.until_look("the reason for the wait is shown", |view| view.message_waits.is_some());
     assert_eq!(view.message_waits, Some(format!("claude shows a dialog; answer it: ostler attach {}", session.id())));
     person.types(b"\x1b");
     until_turns(&session, 2);
@@ -154,12 +154,12 @@ fn a_dialog_that_a_person_has_opened_is_not_answered_by_a_message() {
 fn another_agent_continues_when_that_was_asked_for() {
     let Some(mut fixture) = subscribed() else { return };
     let home = fixture.harness.root().join("home");
-    // The programs of all agents are on the path of one.
+    // The programs of all agents are in the same PATH.
     let codex = Agent::Codex.furnish(&home, &fixture.server.url()).unwrap();
     for (name, value) in codex.into_iter().filter(|(name, _)| *name != "PATH") {
         fixture.harness.set(name, value);
     }
-    // What keeps codex from the world must not keep claude from its model.
+    // The proxy that keeps codex from the network must not keep claude from its model.
     fixture.harness.set("NO_PROXY", "127.0.0.1");
     let session = in_a_terminal(&fixture, &["--on-limit", "codex"], "limit 3600");
     fixture.harness.run(&["wait", session.id()]).exits(1);
@@ -167,5 +167,5 @@ fn another_agent_continues_when_that_was_asked_for() {
     let (_, id) = cause.split_once("codex continues in session ").unwrap_or_else(|| panic!("{cause}"));
     let shown = fixture.harness.run(&["show", "--json", id]).exits(0).json();
     assert_eq!((&shown["agent"], &shown["origin"]), (&"codex".into(), &"handover".into()), "{shown}");
-    fixture.harness.run(&["stop", id]);
+    fixture.harness.run(&["stop", id]).exits(0);
 }

@@ -1,5 +1,5 @@
-//! What an agent has saved is said to be saved, however it keeps it: with terminal codes in the text, after it has made a long
-//! conversation shorter by itself, and in another file after `/clear`.
+//! What an agent has saved is reported as saved, in whatever form: with terminal codes in the text, after the agent has
+//! shortened a long conversation by itself, and in another file after `/clear`.
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
@@ -15,7 +15,7 @@ fn an_answer_of_gemini_with_terminal_codes_is_verified() {
 }
 
 #[test]
-fn opencode_that_shortens_its_conversation_by_itself_is_verified_and_its_own_prompt_is_no_answer() {
+fn opencode_that_shortens_its_conversation_is_verified_and_its_own_prompt_is_not_logged() {
     let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
     let file = fixture.harness.root().join("home/.config/opencode/opencode.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -48,7 +48,7 @@ fn claude_after_clear_is_followed_to_its_new_conversation() {
     assert_ne!(before.native_id, after.native_id);
     let transcript = after.transcript.clone().unwrap();
     assert!(transcript.contains(after.native_id.as_deref().unwrap()), "{transcript}");
-    // Its one writer is known under the new name, and the old conversation is free.
+    // The session is the one writer of the new conversation.
     let resumes = |id: &Option<String>| {
         let work = fixture.work();
         let place = ["run", "--cwd", work.to_str().unwrap(), "claude", "say other", "--", "--resume"];
@@ -65,8 +65,8 @@ fn claude_after_clear_is_followed_to_its_new_conversation() {
     let output = fixture.harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert_eq!(output.stdout, "three\n");
     let seen = fixture.last_request();
-    assert!(seen.contains("say two") && !seen.contains("say one"), "it goes on with the new one: {seen}");
-    // A command that claude carries out itself leaves nothing to be proven.
+    assert!(seen.contains("say two") && !seen.contains("say one"), "it continues the new conversation: {seen}");
+    // Claude carries out this command itself, so there is nothing to prove.
     let output = fixture.harness.run(&["resume", session.id(), "/clear"]);
     assert_eq!(session.show().outcome().saved, "verified", "{output:?}");
     fixture.proves("`/clear`: followed to the new conversation, verified");

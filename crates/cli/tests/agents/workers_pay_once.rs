@@ -1,5 +1,6 @@
-//! Three workers with a real agent, over moves of the branch, with everything SIGKILLed at random: by the record of the model, each round was
-//! asked once, or it was reported as interrupted; and each worker takes one round for each move.
+//! Three workers with a real agent, while the branch moves and processes of all kinds are SIGKILLed at random.
+//! According to the model's record each round was asked once, or it was reported as interrupted; and each worker takes
+//! one round for each move.
 
 use crate::fixture::Fixture;
 use crate::groups_start_each_once::commit_all;
@@ -8,14 +9,14 @@ use ostler_testkit::{Killer, held, patience, times};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a worker has noted.
+/// The steps that a worker has noted.
 fn steps(fixture: &Fixture, id: &str) -> Vec<Value> {
     let record = fixture.harness.home().join("sessions").join(id).join("job.jsonl");
     let text = std::fs::read_to_string(record).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// The rounds that a worker has finished, in its words.
+/// The rounds that a worker has finished, each as its result in words.
 fn rounds(fixture: &Fixture, id: &str) -> Vec<String> {
     let words = |step: &Value| {
         step["key"].as_str()?.strip_prefix("round ")?.parse::<u64>().ok()?;
@@ -24,7 +25,8 @@ fn rounds(fixture: &Fixture, id: &str) -> Vec<String> {
     steps(fixture, id).iter().filter_map(words).collect()
 }
 
-/// Waits until each worker has finished so many rounds. One of which everything was killed at once is continued as a person would; how often.
+/// Waits until each worker has finished this many rounds. Workers whose processes were all killed at once are continued
+/// with `recover`, as a person would do. Returns how often.
 fn until_rounds(fixture: &Fixture, workers: &[String], count: usize) -> usize {
     let mut recovered = 0;
     let folders: Vec<_> = workers.iter().map(|id| fixture.harness.session(id).path()).collect();
@@ -58,7 +60,7 @@ fn until_rounds(fixture: &Fixture, workers: &[String], count: usize) -> usize {
 fn each_round_of_a_worker_is_paid_once_whatever_is_killed() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let harness = &fixture.harness;
-    // Its tool runs unasked.
+    // Its tool runs without a question.
     let settings = harness.root().join("home/.claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, r#"{"permissions":{"allow":["Bash"]}}"#).unwrap();
@@ -74,7 +76,7 @@ fn each_round_of_a_worker_is_paid_once_whatever_is_killed() {
     assert_eq!(workers.len(), 3, "{started:?}");
     let (moves, count) = (times(2, 9), times(12, 50));
     let mut killer = Killer::new(0x776f_726b, 500);
-    // The first round is on what is there.
+    // The first round works on the branch as it is.
     let mut recovered = until_rounds(&fixture, &workers, 1);
     for number in 1..=moves {
         let git = ["commit", "--quiet", "--allow-empty", "--message", &format!("move {number}")];
@@ -85,7 +87,7 @@ fn each_round_of_a_worker_is_paid_once_whatever_is_killed() {
     }
     assert_eq!(killer.killed().len(), count);
     let kills = killer.counted();
-    // How often each conversation was told the prompt, and told to go on.
+    // How often each conversation got the prompt, and how often a request to continue.
     let mut told: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for request in fixture.server.requests() {
         let Some(turn) = request.turn().filter(|turn| turn.answers == 0) else { continue };
@@ -101,13 +103,14 @@ fn each_round_of_a_worker_is_paid_once_whatever_is_killed() {
         assert_eq!(rounds.len(), moves + 1, "{rounds:?}; {kills}");
         let lines = steps(&fixture, id);
         let lines = lines.iter().filter_map(|step| step["line"].as_str());
-        let said = |number: usize| format!("round {number} agent 1: was interrupted and goes on");
+        let said = |number: usize| format!("round {number} agent 1: was interrupted and is continued");
         let lines: Vec<&str> = lines.collect();
         for (number, words) in (1..).zip(&rounds) {
             let more = lines.iter().filter(|line| **line == said(number)).count();
             interrupted += more;
             landed += usize::from(words.starts_with("landed"));
-            // What was cut off is told to go on, in words that mean nothing to this model: then it has changed nothing.
+            // An interrupted agent is told to continue, in words that are not a script for this model. Then it has
+            // changed nothing.
             let right = words.starts_with("landed 1 changed file as ") || (more > 0 && words == "nothing to land");
             assert!(right, "round {number} of {id}: {words}, interrupted {more} times; {kills}");
         }

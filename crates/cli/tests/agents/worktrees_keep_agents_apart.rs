@@ -1,5 +1,5 @@
-//! Two sessions change the same file in trees of their own; one lands when its check passes, the other conflicts, and nothing of
-//! either is lost.
+//! Two sessions change the same file, each in its own worktree. One lands when its check passes, the other conflicts,
+//! and nothing of either is lost.
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
@@ -38,7 +38,7 @@ fn works_in_a_tree_and_lands(agent: Agent) {
     assert_eq!((git(&["rev-parse", "main"]), fixture.written("a.txt")), (main, "left\n".to_owned()));
     assert_eq!(git(&["show", "ostler/right:a.txt"]), "right");
 
-    // As the message says: it goes on in its tree, and lands then.
+    // As the message says: the session continues in its worktree, and lands then.
     let resolve = fixture.tool("git merge -q main; echo both > a.txt; git commit -qam both");
     fixture.harness.run(&["resume", right.id(), &format!("{resolve} ; say resolved")]).exits(0);
     fixture.harness.run(&["land", right.id(), "--check", "grep -q both a.txt"]).exits(0);

@@ -1,4 +1,5 @@
-//! `ostler adopt` without a conversation: a person picks one of the newest, and what ostler keeps already is not among them.
+//! `ostler adopt` without an argument: a person picks one of the newest conversations. Conversations that ostler keeps
+//! already are not offered.
 
 use crate::harness;
 use crate::person::{Person, SIZE};

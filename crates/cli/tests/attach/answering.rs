@@ -1,4 +1,5 @@
-//! `answer` on a terminal, and commands that are not told which session: the only one is meant, of several one is picked.
+//! `answer` at a terminal, and commands that do not name a session: if only one fits, it is taken; of several the
+//! person picks one.
 
 use crate::harness;
 use crate::person::{Person, SIZE};
@@ -15,7 +16,7 @@ fn asking<'a>(harness: &'a Harness, name: &str) -> Session<'a> {
 fn answer_shows_the_question_and_takes_yes_or_no_with_a_reason() {
     let harness = harness();
     let session = asking(&harness, "first");
-    // The only one that asks needs no name.
+    // If only one session asks, it needs no name.
     let mut person = Person::runs(&harness, SIZE, &["answer"]);
     person.sees("? asks Ask May I?");
     person.sees("allow? [y/n, n REASON to say why]");
@@ -43,7 +44,7 @@ fn answer_shows_the_question_and_takes_yes_or_no_with_a_reason() {
 }
 
 #[test]
-fn a_script_is_told_what_is_asked_and_how_to_answer_it() {
+fn a_script_gets_the_question_and_how_to_answer_it() {
     let harness = harness();
     let session = asking(&harness, "first");
     let complaint = harness.run(&["answer"]).exits(2);
@@ -68,7 +69,7 @@ fn of_several_sessions_one_is_picked_with_arrows_or_by_typing() {
         session.until_look("it is idle", |view| view.state == Phase::Idle);
     }
     harness.run(&["attach"]).exits(2).complaint();
-    // The newest stands first.
+    // The newest is first.
     for (keys, name) in [(&b"\x1b[B\r"[..], "red"), (b"\x1b[B\x1b[A\r", "green"), (b"RED\r", "red")] {
         let mut person = Person::runs(&harness, SIZE, &["attach"]);
         person.sees("attach which one?");
@@ -85,7 +86,7 @@ fn of_several_sessions_one_is_picked_with_arrows_or_by_typing() {
     person.is_left_with(2);
     assert!(person.has_an_ordinary_terminal() && person.shows("nothing was done"));
     red.stop();
-    // One is left that runs, and logs still has both to choose from.
+    // Only one session still runs, so `attach` does not ask.
     let mut person = Person::runs(&harness, SIZE, &["attach"]);
     person.sees("green idle");
     person.types(b"\x04");

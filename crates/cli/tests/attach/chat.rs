@@ -3,7 +3,7 @@
 use crate::harness;
 use crate::person::{Person, SIZE};
 use ostler_core::view::Phase;
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 use rustix::process::Signal;
 
 fn idle_demo(harness: &Harness) -> Session<'_> {
@@ -29,12 +29,12 @@ fn a_line_is_sent_and_the_answer_shown() {
 }
 
 #[test]
-fn a_keeper_killed_in_between_is_not_noticed() {
+fn a_keeper_killed_in_between_does_not_disturb_the_chat() {
     let harness = harness();
     let session = idle_demo(&harness);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle");
-    session.kill(Who::Keeper);
+    session.kill(ProcessKind::Keeper);
     person.types(b"still there?\r");
     session.until_look("a turn is over", |view| view.turns == 1);
     person.sees("idle");
@@ -59,7 +59,7 @@ fn a_line_that_was_begun_is_back_at_the_next_attach() {
         if [Some(Signal::TERM), Some(Signal::HUP)].contains(&ending) {
             assert!(person.has_an_ordinary_terminal() && !person.screen.is_alternate());
             let text = String::from_utf8_lossy(&person.bytes).into_owned();
-            assert!(text.rfind("\u{1b}[?1000l") > text.rfind("\u{1b}[?1000h"), "the mouse is the terminal's again");
+            assert!(text.rfind("\u{1b}[?1000l") > text.rfind("\u{1b}[?1000h"), "mouse reports are off");
         }
 
         let mut person = Person::attaches(&harness, session.id());
@@ -84,7 +84,7 @@ fn a_draft_that_is_sent_is_gone() {
     session.until("the draft is gone", || (!session.path().join("draft").exists()).then_some(()));
 }
 
-/// The rows of the line being written, which stand above the last one.
+/// The rows of the line that is being written. They are above the last row.
 fn written(person: &Person) -> Vec<String> {
     let rows = person.screen.text();
     let begin = rows.iter().rposition(|row| row.starts_with('›')).unwrap_or(rows.len());
@@ -101,7 +101,7 @@ fn a_line_is_edited_as_in_a_shell_and_has_several_rows() {
     person.sees_that("the edited line", |person| written(person) == ["›  two three!"]);
     person.types(b"\x1bb\x1bb\x0b\x15");
     person.sees_that("an empty line", |person| written(person) == ["›"]);
-    // Ctrl-K and Ctrl-U in a row are one text.
+    // What Ctrl-K and Ctrl-U delete one after the other comes back as one text.
     person.types(b"\x19\x15a\x1b\rb\nc");
     person.sees_that("three rows", |person| written(person) == ["› a", "  b", "  c"]);
     person.types(b"\x1b[A\x1b[A\x1b[D\x1b[Dsay ");
@@ -146,7 +146,7 @@ fn ctrl_c_clears_the_line_first() {
     person.sees_that("the line", |person| written(person) == ["› half a line"]);
     person.types(b"\x03");
     person.sees_that("an empty line", |person| written(person) == ["›"]);
-    assert_eq!(session.look().state, Phase::Working, "the turn goes on");
+    assert_eq!(session.look().state, Phase::Working, "the turn still runs");
     person.types(b"\x1b[A");
     person.sees_that("it is not lost", |person| written(person) == ["› half a line"]);
     person.types(b"\x03\x03");
@@ -154,7 +154,7 @@ fn ctrl_c_clears_the_line_first() {
 }
 
 #[test]
-fn a_message_that_is_sent_while_it_works_waits_its_turn() {
+fn a_message_that_is_sent_during_a_turn_waits_for_its_end() {
     let harness = harness();
     let session = idle_demo(&harness);
     let mut person = Person::attaches(&harness, session.id());
@@ -169,7 +169,7 @@ fn a_message_that_is_sent_while_it_works_waits_its_turn() {
 }
 
 #[test]
-fn it_stops_and_goes_on_as_a_shell_expects() {
+fn ctrl_z_stops_it_and_fg_resumes_it() {
     let harness = harness();
     let session = idle_demo(&harness);
     let mut person = Person::runs_program(&harness, SIZE, &["bash", "--norc", "--noprofile", "-i"]);
@@ -185,7 +185,7 @@ fn it_stops_and_goes_on_as_a_shell_expects() {
     person.sees("[detached;");
     person.types(b"exit\r");
     person.is_left_with(0);
-    // Where no shell could let it go on it does not stop.
+    // Without a shell that could resume it, Ctrl-Z does not stop it.
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle since");
     person.types(b"\x1a goes on");
@@ -238,7 +238,7 @@ fn a_pasted_text_is_sent_as_one_message() {
 }
 
 #[test]
-fn one_who_only_looks_at_a_conversation_says_nothing() {
+fn a_read_only_client_of_a_conversation_sends_nothing() {
     let harness = harness();
     let session = idle_demo(&harness);
     let mut person = Person::runs(&harness, SIZE, &["attach", "--read-only", session.id()]);

@@ -1,5 +1,5 @@
-//! How a conversation looks and is moved through: Markdown, tool calls, diffs, scrolling, the status line, in windows of
-//! three widths.
+//! How a conversation is drawn, and moving in it: Markdown, tool calls, diffs, scrolling, the status line, in windows
+//! of three widths.
 
 use crate::harness;
 use crate::person::Person;
@@ -45,7 +45,7 @@ fn folder(harness: &Harness) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-/// What is on the screen, without what differs from run to run.
+/// The text of the screen, without what differs from run to run.
 fn screen(person: &Person) -> String {
     let rows = person.screen.text();
     let begin = rows.iter().position(|row| !row.is_empty()).unwrap_or(0);
@@ -56,7 +56,7 @@ fn screen(person: &Person) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether anything has set a colour.
+/// Whether the program has set a colour.
 fn has_colour(person: &Person) -> bool {
     let text = String::from_utf8_lossy(&person.bytes).into_owned();
     let styles = text.split("\u{1b}[").filter_map(|part| part.split_once('m')).map(|(numbers, _)| numbers);
@@ -93,13 +93,13 @@ fn a_tool_call_is_unfolded_by_a_key_or_a_click_and_all_of_them_by_another() {
     let mut person = Person::attaches(&harness, session.id());
     person.sees("● Bash echo alpha; echo beta ▸ 2 lines");
     assert!(!person.shows("│ beta"));
-    // The last one.
+    // The last tool call.
     person.types(b"\x0f");
     person.sees("│ gamma");
     assert!(!person.shows("│ beta"));
     person.types(b"\x0f");
     person.sees("gamma ▸ 1 line");
-    // Another one is chosen.
+    // Another tool call is chosen.
     person.types(b"\x1b[1;3A\x1b[1;3A\x0f");
     person.sees("│ beta");
     assert!(!person.shows("│ gamma"));
@@ -114,7 +114,7 @@ fn a_tool_call_is_unfolded_by_a_key_or_a_click_and_all_of_them_by_another() {
 }
 
 #[test]
-fn what_is_above_is_scrolled_to_and_new_text_below_is_told() {
+fn the_conversation_scrolls_and_new_text_below_is_announced() {
     let harness = harness();
     let session = idle(&harness, &folder(&harness), &["count 200"]);
     let mut person = Person::attaches(&harness, session.id());
@@ -129,7 +129,7 @@ fn what_is_above_is_scrolled_to_and_new_text_below_is_told() {
     person.sees("more below");
     person.types(b"\x1b[<65;5;5M\x1b[<65;5;5M");
     person.sees_that("the end by the wheel", |person| row(person, "200"));
-    // Home goes to the beginning, with nothing written; Ctrl-Home always does.
+    // Home goes to the beginning if the input line is empty. Ctrl-Home always does.
     person.types(b"\x1b[H");
     person.sees("› count 200");
     person.types(b"some words\x1b[H");
@@ -137,7 +137,7 @@ fn what_is_above_is_scrolled_to_and_new_text_below_is_told() {
     assert!(person.shows("› count 200"));
     harness.run(&["send", session.id(), "say newcomer"]).exits(0);
     session.until_look("the turn is over", |view| view.turns == 2 && view.state == Phase::Idle);
-    // A message that waits is shown below the conversation, until it is delivered.
+    // A queued message is shown below the conversation until it is delivered.
     person.sees_that("that there is more", |person| {
         person.shows("new text below") && person.shows("idle since") && !person.shows("queued ›")
     });
@@ -149,7 +149,7 @@ fn what_is_above_is_scrolled_to_and_new_text_below_is_told() {
 }
 
 #[test]
-fn the_window_may_change_and_the_screen_be_drawn_again() {
+fn a_resize_and_ctrl_l_draw_the_screen_again() {
     let harness = harness();
     let session = idle(&harness, &folder(&harness), &["say one two three four five six seven eight nine ten eleven"]);
     let mut person = Person::attaches(&harness, session.id());
@@ -160,7 +160,7 @@ fn the_window_may_change_and_the_screen_be_drawn_again() {
         let place = rows.iter().position(|row| row == "one two three four five six seven eight");
         place.is_some_and(|place| rows[place + 1] == "nine ten eleven") && rows[19].starts_with("Ctrl-\\ detaches")
     });
-    // Something else has written over the screen.
+    // Another program has written over the screen.
     person.screen.feed(b"\x1b[2Jrubbish");
     person.types(b"\x0c");
     person.sees_that("all of it", |person| person.shows("nine ten eleven") && !person.shows("rubbish"));
@@ -171,18 +171,18 @@ fn the_window_may_change_and_the_screen_be_drawn_again() {
 }
 
 #[test]
-fn the_status_line_tells_state_agent_model_tokens_and_the_way_out() {
+fn the_status_line_shows_state_agent_model_tokens_and_the_detach_key() {
     let mut harness = harness();
     harness.set("OSTLER_DEMO_PACE", "300");
     harness.configure("detach_key = \"ctrl-g\"\n");
-    // Nobody writes into it: the turn does not end by itself.
+    // No process writes into the pipe, so the turn does not end by itself.
     let pipe = harness.root().join("home/pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
     let session = harness.detach(&["--keep", "--name", "talk", "demo", "run-command read -r x < pipe"]);
     let mut person = Person::runs(&harness, (24, 120), &["attach", session.id()]);
     person.sees("talk working ");
     assert!(person.shows("Ctrl-G detaches · Ctrl-C interrupts"));
-    // The time passes, though nothing else happens.
+    // The time advances, although nothing else happens.
     let seconds = |person: &Person| {
         person
             .screen
@@ -200,17 +200,17 @@ fn the_status_line_tells_state_agent_model_tokens_and_the_way_out() {
 }
 
 #[test]
-fn a_chat_at_rest_does_not_wake_up() {
+fn an_idle_chat_does_not_wake_up() {
     const WATCHED: Duration = Duration::from_secs(5);
     let harness = harness();
-    // A copy of the transcript that is made later would wake it.
+    // A copy of the transcript that is made later would wake the process.
     harness.configure("autosave = \"off\"\n");
     let session = idle(&harness, &folder(&harness), &["say now idle"]);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle since");
     let mut before = person.sleeps();
     patience::until("it has come to rest", &[], || {
-        // What it has just written comes before it sleeps again.
+        // Output that was just written is read first.
         let silent = !person.looks(Duration::from_secs(1));
         let last = std::mem::replace(&mut before, person.sleeps());
         (silent && last == before).then_some(())
@@ -220,7 +220,7 @@ fn a_chat_at_rest_does_not_wake_up() {
 }
 
 #[test]
-fn text_of_the_agent_does_nothing_to_the_terminal() {
+fn escape_sequences_of_the_agent_do_not_reach_the_terminal() {
     let harness = harness();
     let hostile = "run-command printf 'a\\033[2Jb\\033]0;title\\007c\\302\\2338md\\342\\200\\256e\\n\\033[?1049lf'";
     let said = "say x\u{1b}[2J\u{1b}]0;owned\u{7}y\u{202e}z \u{1b}[?1049l**bold\u{1b}[31m** 表e\u{301}👍";

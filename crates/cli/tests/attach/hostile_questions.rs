@@ -1,5 +1,5 @@
-//! What wants to be allowed cannot hide what it is: not behind its description, its first line, signs that do not show,
-//! padding or length. Looked at in windows of three widths, by every command that shows a question.
+//! A request for permission cannot hide what it does: not behind its description, its first line, invisible characters,
+//! padding or length. Checked in windows of three widths, in every command that shows a question.
 
 use crate::harness;
 use crate::person::Person;
@@ -8,7 +8,7 @@ use ostler_testkit::{Harness, Session};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-/// Speaks the Agent Client Protocol as far as to ask what stands in a file, and says how that was answered.
+/// Speaks enough of the Agent Client Protocol to ask the question in a file. Its turn ends with the answer.
 const AGENT: &str = r#"
 while read -r line; do
     id=${line#*'"id":"'}; id=${id%%'"'*}
@@ -23,7 +23,7 @@ while read -r line; do
 done
 "#;
 
-/// A session that asks this.
+/// A session that asks this question.
 fn asks<'a>(harness: &'a Harness, call: &Value) -> Session<'a> {
     let (agent, question) = (harness.root().join("agent"), harness.root().join("question"));
     let options = json!([{ "optionId": "y", "name": "Yes", "kind": "allow_once" }]);
@@ -52,7 +52,7 @@ fn without_colour() -> Harness {
 
 /// Everything that shows the question, in a window of this width.
 fn seen(harness: &Harness, session: &Session<'_>, columns: u16) -> String {
-    // How much room it has there depends on how long it has been asking.
+    // How much of the question fits there depends on how long the session has been asking.
     let list = printed(harness, columns, &["ls"]);
     let tool = session.look().asking.unwrap().tool.unwrap();
     let asks = |row: &String| row.starts_with('?') && row.contains(&format!(" {tool} "));
@@ -64,7 +64,7 @@ fn seen(harness: &Harness, session: &Session<'_>, columns: u16) -> String {
     let end = shown.iter().position(|row| row.starts_with("answer with")).unwrap();
 
     let mut person = Person::runs(harness, (24, columns), &["attach", session.id()]);
-    // What is drawn last is below it.
+    // The input line, which is below the question, is drawn last.
     person.sees_that("the line to write on", |person| {
         let rows = person.screen.text();
         rows.windows(2).any(|pair| pair[0].contains("asks: ") && pair[1].starts_with('›'))
@@ -74,7 +74,7 @@ fn seen(harness: &Harness, session: &Session<'_>, columns: u16) -> String {
     person.is_left_with(0);
     let status = status.replace(session.id(), "xxxxxxxx");
     let rows = &shown[begin..end];
-    // A hundred kilobytes are many rows; all of them are looked at elsewhere.
+    // A hundred kilobytes are many rows. All of them are compared in a test of its own.
     let rows = if rows.len() > 12 {
         [&rows[..4], &["…".to_owned()], &rows[rows.len() - 4..]].concat()
     } else {
@@ -91,7 +91,7 @@ fn snapshot(name: &str, call: &Value) {
         insta::assert_snapshot!(name, text);
     });
     let asking = session.show().asking.unwrap();
-    assert_eq!(asking["input"], call["rawInput"], "as data it is whole");
+    assert_eq!(asking["input"], call["rawInput"], "as JSON it is complete");
 }
 
 fn command(command: &str) -> Value {
@@ -127,14 +127,14 @@ fn a_long_command_shows_both_ends_and_its_length_and_all_of_it_on_request() {
     let session = asks(&harness, &command(&long));
     let shown = printed(&harness, 80, &["show", session.id()]);
     let rows = shown.iter().filter_map(|row| row.split_once("│ ").map(|(_, text)| text));
-    assert_eq!(rows.collect::<String>(), long, "in full is in full");
+    assert_eq!(rows.collect::<String>(), long, "`show` prints all of it");
     let piped = harness.run(&["ls"]).exits(0).stdout;
     let row = piped.lines().find(|row| row.contains(" asking ")).unwrap();
     assert!(row.len() < 400 && row.contains("echo begin") && row.contains("rm -rf precious"), "{row}");
 }
 
 #[test]
-fn an_input_that_is_not_known_is_said_to_be() {
+fn an_unknown_input_is_reported_as_unknown() {
     let diff = json!({ "type": "diff", "path": "/w/xx", "oldText": "a\nb\n", "newText": "a\nevil\u{202e}\n" });
     let call = json!({ "toolCallId": "c", "title": "Tidy up", "kind": "edit", "content": [diff],
                        "locations": [{ "path": "/w/xx" }] });

@@ -1,15 +1,15 @@
-//! Whatever is killed between a person and the program, every key arrives once and in order, and so does every byte that
-//! the program writes.
+//! Whatever is killed between a person and the program, every key arrives once and in order, and so does every byte
+//! that the program writes.
 
 use crate::harness;
 use crate::person::Person;
-use ostler_testkit::{Harness, Session, Who, alone};
+use ostler_testkit::{Harness, ProcessKind, Session, alone};
 
 const LENGTH: usize = 60_000;
-/// What ends the drawing of a screen: it is shown at once.
+/// The end of a synchronised update: with it the drawing of a screen ends.
 const DRAWN: &[u8] = b"\x1b[?2026l";
 
-/// Writes back every byte that it reads, as it is.
+/// Writes back every byte that it reads, unchanged.
 fn echoes(harness: &Harness) -> Session<'_> {
     let script = format!("stty raw -echo; printf 'ready>'; head -c {LENGTH} | tee received; exec cat");
     let session = harness.detach(&["-t", "--", "sh", "-c", &script]);
@@ -46,17 +46,17 @@ fn type_while(harness: &Harness, session: &Session<'_>, mut trouble: impl FnMut(
 }
 
 #[test]
-fn keepers_killed_while_one_types_lose_and_double_nothing() {
+fn keepers_killed_while_a_person_types_lose_and_repeat_nothing() {
     let _machine = alone();
     let harness = harness();
     let session = echoes(&harness);
     type_while(&harness, &session, |session| {
-        session.kill(Who::Keeper);
+        session.kill(ProcessKind::Keeper);
     });
 }
 
 #[test]
-fn holders_killed_while_one_types_lose_and_double_nothing() {
+fn holders_killed_while_a_person_types_lose_and_repeat_nothing() {
     let _machine = alone();
     let harness = harness();
     let session = echoes(&harness);
@@ -64,8 +64,8 @@ fn holders_killed_while_one_types_lose_and_double_nothing() {
     type_while(&harness, &session, |session| {
         round += 1;
         if round % 4 == 0 {
-            let killed = session.kill(Who::Holder);
-            session.replaced(Who::Holder, &killed);
+            let killed = session.kill(ProcessKind::Holder);
+            session.replaced(ProcessKind::Holder, &killed);
         }
     });
 }
@@ -80,7 +80,7 @@ fn keys_typed_just_before_leaving_arrive() {
     person.types(&[&text[..5000], b"\x1c"].concat());
     person.is_left_with(0);
     let mut person = Person::attaches(&harness, session.id());
-    // What the program still writes back may come right behind it.
+    // More output of the program may follow immediately.
     person.sees_that("the screen", |person| person.bytes.windows(DRAWN.len()).any(|window| window == DRAWN));
     person.types(&text[5000..]);
     session.until("all of it arrived", || {

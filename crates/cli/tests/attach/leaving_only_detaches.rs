@@ -1,4 +1,4 @@
-//! However a person leaves, the session goes on, and the terminal is given back as it was.
+//! However a person leaves, the session keeps running, and the terminal is restored.
 
 use crate::harness;
 use crate::person::Person;
@@ -12,8 +12,8 @@ fn full_screen(harness: &Harness) -> Session<'_> {
     harness.detach(&["-t", "--", "sh", "-c", ALTERNATE])
 }
 
-/// It lives, and takes the next key from the next client.
-fn goes_on(harness: &Harness, session: &Session<'_>) {
+/// The session is alive, and takes keys from the next client.
+fn keeps_running(harness: &Harness, session: &Session<'_>) {
     assert!(session.look().alive);
     let mut next = Person::attaches(harness, session.id());
     next.sees("full screen");
@@ -21,7 +21,7 @@ fn goes_on(harness: &Harness, session: &Session<'_>) {
     next.sees("got word");
 }
 
-fn is_given_back(person: &Person) {
+fn is_restored(person: &Person) {
     assert!(person.has_an_ordinary_terminal());
     assert!(!person.screen.is_alternate());
     let text = String::from_utf8_lossy(&person.bytes).into_owned();
@@ -39,10 +39,10 @@ fn the_detach_key_leaves_it_running_and_says_how_to_come_back() {
         assert!(!person.has_an_ordinary_terminal());
         person.types(key);
         person.is_left_with(0);
-        is_given_back(&person);
+        is_restored(&person);
         let id = session.id();
         assert!(person.shows(&format!("[detached; still running; reattach: ostler attach {id}]")));
-        goes_on(&harness, &session);
+        keeps_running(&harness, &session);
     }
 }
 
@@ -50,7 +50,7 @@ fn the_detach_key_leaves_it_running_and_says_how_to_come_back() {
 fn pressed_twice_the_detach_key_goes_to_the_program_inside() {
     let harness = harness();
     let inner = full_screen(&harness);
-    // A terminal in which somebody attaches to another one.
+    // A terminal in which a client is attached to another session.
     let script = format!("{} attach {}; echo back; exec cat", harness.program().display(), inner.id());
     let outer = harness.detach(&["-t", "--", "sh", "-c", &script]);
     let mut person = Person::attaches(&harness, outer.id());
@@ -66,7 +66,7 @@ fn pressed_twice_the_detach_key_goes_to_the_program_inside() {
     person.types(b"\x1c");
     person.is_left_with(0);
     assert!(person.shows(&format!("reattach: ostler attach {}]", outer.id())));
-    goes_on(&harness, &inner);
+    keeps_running(&harness, &inner);
 }
 
 #[test]
@@ -88,11 +88,11 @@ fn a_closed_terminal_only_detaches() {
     person.sees("full screen");
     person.closes_the_terminal();
     person.is_left_with(0);
-    goes_on(&harness, &session);
+    keeps_running(&harness, &session);
 }
 
 #[test]
-fn a_signal_only_detaches_and_gives_the_terminal_back() {
+fn a_signal_only_detaches_and_restores_the_terminal() {
     let harness = harness();
     let session = full_screen(&harness);
     for signal in [Signal::HUP, Signal::TERM] {
@@ -100,20 +100,20 @@ fn a_signal_only_detaches_and_gives_the_terminal_back() {
         person.sees("full screen");
         person.signals(signal);
         person.is_left_with(0);
-        is_given_back(&person);
+        is_restored(&person);
     }
-    goes_on(&harness, &session);
+    keeps_running(&harness, &session);
 }
 
 #[test]
-fn a_client_that_is_killed_takes_nothing_with_it() {
+fn the_session_survives_a_killed_client() {
     let harness = harness();
     let session = full_screen(&harness);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("full screen");
     person.signals(Signal::KILL);
     person.waits();
-    goes_on(&harness, &session);
+    keeps_running(&harness, &session);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_terminal_that_takes_nothing_can_still_be_left() {
         let mut person = Person::attaches(&harness, session.id());
         person.sees("ready");
         person.types(b"\r");
-        // Nobody reads the terminal from here on, and it holds a few kilobytes.
+        // The test does not read the terminal from here on, and the terminal holds only a few kilobytes.
         session.until_printed("\n50000\r\n");
         leave(&mut person);
         person.ends_unseen();
@@ -133,7 +133,7 @@ fn a_terminal_that_takes_nothing_can_still_be_left() {
 }
 
 #[test]
-fn the_end_of_the_session_is_said_and_is_the_exit_code() {
+fn the_end_of_the_session_is_shown_and_sets_the_exit_code() {
     let harness = harness();
     for (status, code, words) in [(0, 0, "has ended: succeeded"), (3, 1, "has ended: failed")] {
         let script =

@@ -1,12 +1,12 @@
-//! `ostler ls` on a terminal: one line for each session at any width, marks that say the state without colour, a line for
-//! what is hidden; and on a pipe the same columns always.
+//! `ostler ls` on a terminal: one line for each session at any width, marks that show the state without colour, and a
+//! line for what is hidden. On a pipe the columns are always the same.
 
 use crate::harness;
 use crate::person::Person;
 use ostler_core::view::Phase;
 use ostler_testkit::Harness;
 
-/// Ids differ from run to run.
+/// Replaces the ids, which differ from run to run.
 fn steady(screen: &[String], ids: &[&str]) -> String {
     let mut text = screen.join("\n");
     for (place, id) in ids.iter().enumerate() {
@@ -42,7 +42,7 @@ fn one_line_for_each_session_at_any_width() {
     let stopped = harness.detach(&["--cwd", "/", "--name", "a name of many words that is cut", "--", "sleep", "600"]);
     stopped.stop();
     let ids = [idle.id(), over.id(), stopped.id()];
-    // An hour and a half later the test may take its time: every age is 1h.
+    // The clock is set an hour and a half ahead, so that every age is 1h, however long the test takes.
     harness.shift_clock(5400);
     let seen = [40, 60, 80, 120].map(|columns| format!("{columns}:\n{}\n", list(&harness, columns, &ids)));
     insta::assert_snapshot!(seen.join("\n"));
@@ -97,7 +97,7 @@ fn a_first_list_says_how_to_begin_and_a_filtered_one_what_it_hides() {
     assert_eq!(listed(&["--state", "succeeded,failed", "--sort", "name"]).len(), 2);
     assert!(harness.run(&["ls", "--state", "tired"]).exits(2).complaint().contains("asking"));
     assert_eq!(harness.run(&["ls", "--state", "idle"]).exits(0).stdout, "No session matches.\n");
-    // Another folder has none.
+    // At the root `--here` lists all sessions, in another folder none.
     let elsewhere = harness.command(harness.program()).args(["ls", "--here"]).current_dir("/").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&elsewhere.stdout).lines().count(), 3, "everything is below the root");
     let empty = harness.root().join("ostler");
@@ -110,14 +110,14 @@ fn a_first_list_says_how_to_begin_and_a_filtered_one_what_it_hides() {
 }
 
 #[test]
-fn a_watched_list_shows_what_changes_and_gives_the_screen_back() {
+fn a_watched_list_shows_what_changes_and_restores_the_screen() {
     let harness = harness();
     let session = harness.detach(&["--name", "watched", "--keep", "demo"]);
     let mut person = Person::runs(&harness, (24, 80), &["ls", "--watch"]);
     person.sees("watched");
     harness.run(&["send", "watched", "say something new"]).exits(0);
     person.sees("something new");
-    // What it says is seen before its turn is over, and a turn that is broken off is no success.
+    // The text is seen before the turn is over, and a turn that is cut off is not a success.
     session.until_look("the turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
     session.stop();
     person.sees("succeeded");

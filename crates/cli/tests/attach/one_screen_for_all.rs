@@ -1,5 +1,5 @@
-//! Several people at one session: all see the same, each may type unless they only look, and the window is that of the
-//! newest.
+//! Several people at one session: all see the same, each may type unless the client is read-only, and the window has
+//! the size of the newest client.
 
 use crate::harness;
 use crate::person::Person;
@@ -26,7 +26,7 @@ fn two_clients_see_the_same_and_both_type() {
 fn the_window_follows_the_newest_client_and_goes_back_when_it_leaves() {
     let harness = harness();
     let session = harness.detach(&["-t", "--", "sh", "-c", LINES]);
-    // Before that it does not tell its size.
+    // Before that the program does not print its size.
     session.until_printed("ready");
     let mut first = Person::runs(&harness, (30, 90), &["attach", session.id()]);
     first.sees("30 90");
@@ -45,7 +45,7 @@ fn the_window_follows_the_newest_client_and_goes_back_when_it_leaves() {
 }
 
 #[test]
-fn one_who_only_looks_types_nothing_and_has_no_window() {
+fn a_read_only_client_types_nothing_and_does_not_set_the_window_size() {
     let harness = harness();
     let session = harness.detach(&["-t", "--", "sh", "-c", LINES]);
     let mut looker = Person::runs(&harness, (30, 90), &["attach", "--read-only", session.id()]);

@@ -1,4 +1,4 @@
-//! A person at a terminal who starts or resumes an agent sits at it: the agent's own screen, or the chat.
+//! A person at a terminal who starts or resumes an agent is attached to it: to the agent's own screen, or to the chat.
 
 use crate::harness;
 use crate::person::{Person, SIZE};
@@ -6,12 +6,12 @@ use ostler_core::record::Mode;
 use ostler_core::view::Phase;
 use ostler_testkit::{Harness, Session};
 
-/// The only session, once there is one.
+/// The only session.
 fn session(harness: &Harness) -> Session<'_> {
     harness.session(&harness.ls()[0].id)
 }
 
-/// Leaves with the detach key.
+/// Detaches with the detach key.
 fn leaves(person: &mut Person) {
     person.types(b"\x1c");
     person.is_left_with(0);
@@ -29,7 +29,7 @@ fn an_agent_alone_opens_in_a_terminal_and_one_with_a_prompt_does_not() {
     leaves(&mut person);
     session.stop();
 
-    // Without an agent there is nothing to open, in a pipe nowhere to.
+    // Without an agent there is nothing to open, and on a pipe there is no terminal to open it in.
     Person::runs(&harness, SIZE, &["run"]).is_left_with(2);
     harness.run(&["run", "demo"]).exits(2).complaint();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "say hello"]);
@@ -74,19 +74,19 @@ fn resume_without_a_message_attaches() {
     let harness = harness();
     harness.run(&["run", "demo", "say before"]).exits(0);
     let session = session(&harness);
-    // One that has ended goes on, as a chat.
+    // An ended session continues, as a chat.
     let mut person = Person::runs(&harness, SIZE, &["resume", session.id()]);
     person.sees("idle");
     assert!(person.shows("before"), "what was said before");
     person.types(b"say after\r");
     session.until_look("its turn is over", |view| view.turns == 2 && view.state == Phase::Idle);
     leaves(&mut person);
-    // One that runs is attached to.
+    // A running session is attached to.
     let mut person = Person::runs(&harness, SIZE, &["resume", session.id()]);
     person.sees("after");
     leaves(&mut person);
     assert_eq!(session.look().run, 2);
-    // Nobody sits at a pipe: it still runs there, and says so.
+    // On a pipe it cannot attach: it says that the session still runs.
     harness.run(&["resume", session.id()]).exits(7).complaint();
     session.stop();
     harness.run(&["resume", session.id()]).exits(2).complaint();
@@ -102,7 +102,7 @@ fn a_person_is_asked_before_a_misspelt_agent_becomes_a_prompt() {
     person.types(b"\r");
     person.is_left_with(2);
     assert!(harness.ls().is_empty());
-    // Room for all that the agent says: what comes at once must not push the first line out of the window.
+    // The window has room for all that the agent says, so that the first line does not scroll out of it.
     let mut person = Person::runs(&harness, (60, 80), &["run", "claud"]);
     person.sees("[y/N]");
     person.types(b"y\r");

@@ -48,7 +48,7 @@ impl Person {
     pub fn runs_program(harness: &Harness, (rows, columns): (u16, u16), words: &[&str]) -> Person {
         let pty = Pty::open(rows, columns).unwrap();
         let mut command: Command = harness.command("env");
-        // The person who runs the tests may ignore hang-ups; a person's program does.
+        // The tests may have been started with hang-ups ignored. A person's program gets the default signal handling.
         command.args(["--default-signal=HUP,INT,QUIT", "setsid", "--ctty"]).args(words);
         command.stdin(pty.theirs.try_clone().unwrap());
         command.stdout(pty.theirs.try_clone().unwrap()).stderr(pty.theirs.try_clone().unwrap());
@@ -65,7 +65,7 @@ impl Person {
         }
     }
 
-    /// Types; the terminal takes it at its own pace, and shows meanwhile.
+    /// Types. The terminal takes the keys at its own pace, and what the program writes meanwhile is read.
     pub fn types(&mut self, mut keys: &[u8]) {
         let end = Instant::now() + LIMIT;
         while !keys.is_empty() {
@@ -80,7 +80,7 @@ impl Person {
         }
     }
 
-    /// Takes what the program has written, waiting for it this long at most. `false`: nothing came.
+    /// Reads what the program has written, and waits for it at most this long. `false`: nothing came.
     pub fn looks(&mut self, time: Duration) -> bool {
         let Some(terminal) = &self.terminal else { return false };
         if !readable(&[terminal.as_fd()], time) {
@@ -99,7 +99,7 @@ impl Person {
     }
 
     fn takes(&mut self, new: &[u8]) {
-        // A sequence may come in two parts.
+        // A sequence may arrive in two parts.
         let from = self.bytes.len().saturating_sub(BEGIN_UPDATE.len() - 1);
         self.bytes.extend_from_slice(new);
         for window in self.bytes[from..].windows(BEGIN_UPDATE.len()) {
@@ -111,8 +111,8 @@ impl Person {
         }
     }
 
-    /// Looks until this is so. What a terminal shows at once is looked at once: a long update is read in several parts, and a screen with
-    /// a half of it is seen by nobody.
+    /// Waits until this is true. It is not checked in the middle of a synchronised update: a long update is read in
+    /// several parts, and a terminal never shows only a part of it.
     #[track_caller]
     pub fn sees_that(&mut self, what: &str, mut right: impl FnMut(&Person) -> bool) {
         let end = Instant::now() + LIMIT;
@@ -123,7 +123,7 @@ impl Person {
         }
     }
 
-    /// Looks until a row of the screen contains this.
+    /// Waits until a row of the screen contains this.
     #[track_caller]
     pub fn sees(&mut self, text: &str) {
         self.sees_that(text, |person| person.shows(text));
@@ -133,7 +133,7 @@ impl Person {
         self.screen.text().iter().any(|row| row.contains(text))
     }
 
-    /// Makes the window another size.
+    /// Changes the size of the window.
     pub fn resizes(&mut self, (rows, columns): (u16, u16)) {
         pty::resize(self.terminal.as_ref().unwrap(), rows, columns).unwrap();
         self.screen.resize(Size { rows, columns });
@@ -148,7 +148,7 @@ impl Person {
         &self.process
     }
 
-    /// How often its process has gone to sleep so far.
+    /// How often its process has gone to sleep.
     pub fn sleeps(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
@@ -159,7 +159,7 @@ impl Person {
         Pidfd::open(&self.process).unwrap().unwrap().signal(signal).unwrap();
     }
 
-    /// Waits for the end of the program, looking on.
+    /// Waits until the program has exited, and reads its output.
     #[track_caller]
     pub fn waits(&mut self) -> ExitStatus {
         let end = Instant::now() + LIMIT;
@@ -180,13 +180,13 @@ impl Person {
         self.child.wait().unwrap()
     }
 
-    /// Waits for the end of the program, looking away.
+    /// Waits until the program has exited, without reading its output.
     pub fn ends_unseen(&mut self) {
         ended(&self.process);
         self.child.wait().unwrap();
     }
 
-    /// Waits until the program has ended with this code.
+    /// Waits until the program has exited with this code.
     #[track_caller]
     pub fn is_left_with(&mut self, code: i32) {
         let status = self.waits();
@@ -202,7 +202,7 @@ impl Person {
 
 impl Drop for Person {
     fn drop(&mut self) {
-        // The harness looks for what is left; a failed test must not leave its own client.
+        // The harness looks for processes that are left. A failed test must not leave its own client.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! What an agent asks is put to the person who follows it, wherever the answer then comes from.
+//! What an agent asks is shown to the person who follows it, and the answer may come from there or from another
+//! command.
 
 use crate::harness;
 use crate::person::{Person, SIZE};
@@ -12,7 +13,7 @@ fn only_session(harness: &Harness) -> Session<'_> {
 #[test]
 fn a_following_run_asks_and_passes_the_answer_on() {
     let harness = harness();
-    // Room for all that comes: what is said after the answer must not push it out of the window.
+    // The window has room for everything, so that what is said after the answer does not scroll it out.
     let mut person = Person::runs(&harness, (60, 80), &["run", "demo", "fix the failing test"]);
     person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"what?\r");
@@ -24,7 +25,7 @@ fn a_following_run_asks_and_passes_the_answer_on() {
 }
 
 #[test]
-fn an_answer_from_elsewhere_settles_the_question() {
+fn an_answer_from_another_command_closes_the_question() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
     person.sees("allow? [y/n, n REASON to say why]");
@@ -33,7 +34,7 @@ fn an_answer_from_elsewhere_settles_the_question() {
 }
 
 #[test]
-fn ctrl_c_is_heard_while_a_question_waits() {
+fn ctrl_c_works_while_a_question_waits() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
     person.sees("allow? [y/n, n REASON to say why]");
@@ -42,7 +43,7 @@ fn ctrl_c_is_heard_while_a_question_waits() {
 }
 
 #[test]
-fn leaving_while_a_question_waits_leaves_it_waiting() {
+fn a_question_stays_open_when_the_terminal_is_closed() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
     person.sees("allow? [y/n, n REASON to say why]");
@@ -66,13 +67,13 @@ fn a_question_in_the_chat_is_answered_by_a_line() {
 }
 
 #[test]
-fn what_was_typed_for_a_question_that_is_gone_is_neither_sent_nor_lost() {
+fn text_typed_for_a_question_that_is_closed_is_neither_sent_nor_lost() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "fix the failing test", "--", "--ask"]);
     session.until_look("it asks", |view| view.state == Phase::Asking);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("asks:");
-    // Meant as an answer, though a permission takes no words.
+    // Typed as an answer, although a permission takes no text.
     person.types(b"y please");
     person.sees_that("the line", |person| person.screen.text().iter().any(|row| row == "› y please"));
     harness.run(&["answer", session.id(), "--allow"]).exits(0);
@@ -82,7 +83,7 @@ fn what_was_typed_for_a_question_that_is_gone_is_neither_sent_nor_lost() {
     person.sees("already answered by");
     assert!(person.screen.text().iter().any(|row| row == "› y please"), "{:?}", person.screen.text());
     assert_eq!(session.look().queued, 0);
-    // The second Enter means it.
+    // The second Enter sends it.
     person.types(b"\r");
     session.until_look("another turn", |view| view.turns == 2 || view.state != Phase::Idle);
 }

@@ -1,10 +1,10 @@
-//! What cannot work is refused in one line, and what has ended is shown as it was.
+//! What cannot work is refused in one line, and an ended session is shown as it was.
 
 use crate::harness;
 use crate::person::Person;
 
 #[test]
-fn without_a_terminal_there_is_nothing_to_attach_to() {
+fn attach_needs_a_terminal() {
     let harness = harness();
     let session = harness.detach(&["-t", "--", "cat"]);
     for arguments in [&["attach", session.id()][..], &["attach", "--read-only", session.id()]] {
@@ -14,7 +14,7 @@ fn without_a_terminal_there_is_nothing_to_attach_to() {
 }
 
 #[test]
-fn nothing_is_started_that_could_not_be_shown() {
+fn a_program_that_cannot_be_shown_is_not_started() {
     let harness = harness();
     let output = harness.run(&["run", "-t", "--", "cat"]).exits(2);
     assert!(output.complaint().contains("add -d"), "{output:?}");
@@ -45,6 +45,6 @@ fn an_ended_session_shows_its_last_screen_as_text() {
 }
 
 #[test]
-fn an_unknown_session_is_none() {
+fn an_unknown_session_is_not_found() {
     harness().run(&["attach", "nobody"]).exits(3);
 }

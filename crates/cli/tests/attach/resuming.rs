@@ -4,7 +4,7 @@ use crate::harness;
 use crate::person::{Person, SIZE};
 
 #[test]
-fn a_person_chooses_among_the_newest_and_sits_down_at_it() {
+fn a_person_chooses_among_the_newest_and_is_attached_to_it() {
     let harness = harness();
     for name in ["older", "newer"] {
         harness.run(&["run", "--name", name, "demo", &format!("say from {name}")]).exits(0);
@@ -24,7 +24,7 @@ fn a_person_chooses_among_the_newest_and_sits_down_at_it() {
 }
 
 #[test]
-fn return_takes_the_newest_and_what_is_none_of_them_resumes_nothing() {
+fn return_resumes_the_newest_and_an_unknown_number_resumes_nothing() {
     let harness = harness();
     harness.run(&["run", "demo", "say one"]).exits(0);
     let mut person = Person::runs(&harness, SIZE, &["resume"]);

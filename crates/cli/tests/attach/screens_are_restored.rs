@@ -1,9 +1,9 @@
-//! Attaching shows what one would have seen all along: the same screen, cursor, title and modes as on a terminal that the
-//! program had to itself from the beginning, and from then on the same bytes.
+//! Attaching shows the same screen, cursor, title and modes as a terminal in which the program ran alone from the
+//! beginning, and from then on the same bytes.
 
 use crate::harness;
 use crate::person::{Person, SIZE};
-use ostler_testkit::{Harness, Who, alone};
+use ostler_testkit::{Harness, ProcessKind, alone};
 
 /// More than a screen of text in colours, then every mode that a program may have on.
 const COLOURS_AND_MODES: &str = r"
@@ -16,13 +16,13 @@ const ALTERNATE: &str = r"
     printf 'behind\n'; printf '\033[?1049h\033[2J\033[5;5Hin front\033[?25l\033[>1u\033[3 q'
 ";
 
-/// Redraws itself for every size it is given, and says the size last.
+/// Redraws itself for every size that it gets, and prints the size last.
 const REDRAWS: &str = r#"
     draw() { printf '\033[2J\033[Hwide wide wide wide wide wide wide wide wide wide wide wide %s.' "$(stty size)"; }
     trap draw WINCH; draw
 "#;
 
-/// The script, which then waits for a line, says `more` and waits again.
+/// The script, which then waits for a line, prints `more` and waits again.
 fn words(script: &str) -> Vec<String> {
     let wait = "wait_for_a_line() { until read -r line; do :; done; }";
     let rest = "wait_for_a_line; printf 'more'; wait_for_a_line";
@@ -47,7 +47,8 @@ fn kept<'a>(harness: &'a Harness, script: &str) -> ostler_testkit::Session<'a> {
     session
 }
 
-/// Everything that a terminal can be brought back to: text, colours, cursor, margins, modes, title, what is behind.
+/// Compares everything that a terminal can be restored to: text, colours, cursor, margins, modes, title, the screen
+/// behind.
 fn same(one: &Person, other: &Person) -> bool {
     one.screen.redraw() == other.screen.redraw()
 }
@@ -108,8 +109,8 @@ fn a_keeper_killed_in_between_changes_nothing_on_the_screen() {
     let harness = harness();
     let alone = undisturbed(&harness, SIZE, COLOURS_AND_MODES);
     let session = kept(&harness, COLOURS_AND_MODES);
-    let killed = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &killed);
+    let killed = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &killed);
     let mut attached = Person::attaches(&harness, session.id());
     attached.sees_that("the same screen", |person| same(person, &alone));
 }
@@ -118,7 +119,7 @@ fn a_keeper_killed_in_between_changes_nothing_on_the_screen() {
 fn keepers_killed_while_it_draws_change_nothing_on_the_screen() {
     let _machine = alone();
     let harness = harness();
-    // Lines that break at the edge, colours, and at the end the alternate screen.
+    // Lines that wrap at the edge, colours, and at the end the alternate screen.
     let script = format!("seq -f 'line %.0f of a long \\e[31mtext\\e[m' -s ' ' 1 40000 | sed 's/.*/&/'\n{ALTERNATE}");
     let alone = undisturbed(&harness, SIZE, &script);
     let words = words(&script);
@@ -126,8 +127,8 @@ fn keepers_killed_while_it_draws_change_nothing_on_the_screen() {
     arguments.extend(words.iter().map(String::as_str));
     let session = harness.detach(&arguments);
     for _ in 0..8 {
-        let killed = session.kill(Who::Keeper);
-        session.replaced(Who::Keeper, &killed);
+        let killed = session.kill(ProcessKind::Keeper);
+        session.replaced(ProcessKind::Keeper, &killed);
     }
     session.until_printed("\u{1b}]2;ready\u{7}");
     let mut attached = Person::attaches(&harness, session.id());
@@ -154,7 +155,7 @@ fn a_terminal_so_slow_that_output_was_dropped_meanwhile_gets_the_screen() {
     for person in [&mut alone, &mut slow] {
         person.sees("700000");
         person.types(b"end\r");
-        // With the end of its line, which comes apart from it and moves the whole screen up.
+        // Waits for the end of the line as well: it arrives separately and scrolls the whole screen.
         person.sees_that("end", |person| person.screen.text()[usize::from(SIZE.0) - 2] == "end");
     }
     assert_eq!(slow.screen.text(), alone.screen.text());
@@ -188,10 +189,10 @@ fn what_has_scrolled_off_is_in_the_terminals_own_scrollback() {
             terminal.lines().iter().map(|line| String::from_utf8(line.to_vec()).unwrap()).collect();
         let plain: Vec<String> = lines.iter().map(|line| ostler_screen::printable(line).into_owned()).collect();
         let first = plain.iter().position(|line| line.starts_with("line ")).unwrap();
-        assert!(plain[first - 1].contains("Ctrl-\\ detaches"), "the way out stands above it: {}", plain[first - 1]);
+        assert!(plain[first - 1].contains("Ctrl-\\ detaches"), "the detach key is above it: {}", plain[first - 1]);
         let number: usize = plain[first][5..].parse().unwrap();
         assert!(number < 1100, "two thousand lines, not {number} to 3000");
-        // One after the other up to what is on the screen, none twice, none left out.
+        // Every line once and in order, up to what is on the screen.
         let shown = person.screen.text();
         let all: Vec<&String> = plain[first..].iter().chain(&shown).filter(|line| line.starts_with("line ")).collect();
         let wanted: Vec<String> = (number..=3000).map(|number| format!("line {number}")).collect();

@@ -18,7 +18,7 @@ fn shown(harness: &Harness, words: &[&str], widths: &[u16]) -> String {
     all + "pipe:\n" + &harness.run(words).exits(0).stdout
 }
 
-/// A session that has ended, with a past that is made up: (time, duration of the turn, tokens, cost).
+/// A session that has ended, with invented turns: (time, duration of the turn, tokens, cost).
 fn with_past<'a>(harness: &'a Harness, arguments: &[&str], turns: &[(&str, u64, u64, f64)]) -> Session<'a> {
     let session = harness.detach(arguments);
     harness.run(&["wait", session.id()]).exits(0);
@@ -68,7 +68,7 @@ fn checkpoints_show_what_was_said_last() {
     let session = harness.detach(&["--name", "shop", "demo", "say one"]);
     harness.run(&["wait", session.id()]).exits(0);
     harness.nothing_is_left();
-    // A copy that is made up, so that its size is the same everywhere: one turn, the next prompt, and its answer.
+    // An invented copy, so that its size is the same everywhere: one turn, the next prompt, and its answer.
     let line = |kind: &str, text: &str| {
         json!({ "type": kind, "message": { "content": [{ "type": "text", "text": text }] } }).to_string() + "\n"
     };

@@ -37,7 +37,7 @@ fn the_other_agent_gets_the_conversation_and_the_tree_and_the_original_stays() {
     assert_eq!(after["origin"], "handover");
     assert_eq!(after["labels"]["task"], "42");
     assert_eq!((&after["cwd"], &after["worktree"]), (&before["cwd"], &before["worktree"]));
-    // The original is where it was, and knows its child.
+    // The original session is unchanged, and its child is listed.
     assert_eq!(std::fs::read(before["transcript"].as_str().unwrap()).unwrap(), transcript);
     let now = shown(&repo, "fix");
     for field in ["turns", "run", "outcome", "updated", "prompt"] {
@@ -46,7 +46,7 @@ fn the_other_agent_gets_the_conversation_and_the_tree_and_the_original_stays() {
     assert_eq!(now["children"][0], id);
     let words = repo.ostler(&["show", "fix"]).exits(0).stdout;
     assert!(words.contains("handover, demo"), "{words}");
-    // What the other one does is seen as work on the same tree, and lands from there.
+    // The other agent's changes are work in the same tree, and land from there.
     repo.ostler(&["resume", id, "run-command echo three >> a.txt"]).exits(0);
     repo.ostler(&["land", id]).exits(0);
     assert_eq!(std::fs::read_to_string(repo.folder.join("a.txt")).unwrap(), "one\ntwo\nthree\n");
@@ -84,16 +84,16 @@ fn what_cannot_be_handed_over_is_refused_and_nothing_is_left() {
     assert!(words.contains("commands and jobs have no conversation"), "{words}");
     let refused = repo.ostler(&["handover", "busy", "--to", "demo"]).exits(7);
     let words = refused.complaint();
-    assert!(words.contains("still at work"), "{words}");
+    assert!(words.contains("still working"), "{words}");
     repo.ostler(&["handover", "done", "--to", "no-such-agent"]).complaint();
     repo.ostler(&["handover", "done", "--to", "command"]).exits(2).complaint();
-    repo.ostler(&["handover", "nobody", "--to", "demo"]).exits(3).complaint();
+    repo.ostler(&["handover", "unknown", "--to", "demo"]).exits(3).complaint();
     assert_eq!(count(), before);
     repo.ostler(&["stop", "--kill", "busy"]);
 }
 
 #[test]
-fn an_agent_that_does_not_exist_is_refused_with_what_is_meant() {
+fn an_agent_that_does_not_exist_is_refused_with_a_suggestion() {
     let repo = Repo::new();
     repo.ostler(&["run", "-w", "--name", "fix", "demo", "run-command echo two >> a.txt"]).exits(0);
     for words in [["handover", "fix", "--to"], ["review", "fix", "--by"]] {

@@ -1,4 +1,4 @@
-//! Between agents: one continues, judges or divides the work of another.
+//! Between agents: an agent continues, reviews or divides the work of another.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
@@ -12,13 +12,13 @@ mod working;
 use crate::repo::Repo;
 use serde_json::Value;
 
-/// What `show --json` says.
+/// The output of `show --json`.
 #[track_caller]
 pub fn shown(repo: &Repo, id: &str) -> Value {
     repo.ostler(&["show", "--json", id]).exits(0).json()
 }
 
-/// The messages that a session was told.
+/// The messages that a session got.
 #[track_caller]
 pub fn told(repo: &Repo, id: &str) -> Vec<String> {
     let log = repo.ostler(&["logs", "--json", id]).exits(0).stdout;

@@ -1,4 +1,5 @@
-//! A review reads and judges. It cannot write, what it says is taken strictly, and its verdict is with the reviewed session.
+//! A review reads and judges, and cannot write. Its answer is parsed strictly, and its verdict is shown with the
+//! reviewed session.
 
 use crate::repo::{Repo, write};
 use crate::{shown, told};
@@ -33,7 +34,17 @@ fn the_verdict_decides_the_exit_code_and_is_shown_with_the_session() {
 }
 
 #[test]
-fn what_is_not_a_valid_verdict_is_unsure() {
+fn a_session_that_changed_nothing_is_not_reviewed() {
+    let repo = Repo::new();
+    worked(&repo, "idle", "true");
+    let sessions = repo.harness.ls().len();
+    let refused = repo.ostler(&["review", "idle"]).exits(1);
+    assert!(refused.complaint().contains("has changed nothing"), "{}", refused.complaint());
+    assert_eq!(repo.harness.ls().len(), sessions, "no agent was started");
+}
+
+#[test]
+fn an_answer_without_a_valid_verdict_counts_as_unsure() {
     let repo = Repo::new();
     worked(&repo, "work", "echo two >> a.txt");
     let prompt = repo.harness.root().join("prompt.md");
@@ -69,7 +80,7 @@ fn a_review_cannot_write_and_a_tree_that_changes_meanwhile_is_named() {
     repo.ostler(&["review", "work", "--prompt", prompt]).exits(0);
     assert!(!repo.tree("work").join("evil.txt").exists());
 
-    // It asks, so there is time in which another process changes the tree.
+    // The review asks a question, so there is time for another process to change the tree.
     write(prompt.as_ref(), "ask for it");
     let refused = repo.ostler(&["review", "work", "--prompt", prompt]).exits(4);
     let words = &refused.stderr;

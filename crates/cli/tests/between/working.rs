@@ -1,8 +1,8 @@
-//! Workers: one round for each move of the branch, what passes lands, and what does not is kept.
+//! Workers: one round for each move of the branch. Work that passes the check lands, other work is kept.
 
 use crate::repo::Repo;
 use crate::shown;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use serde_json::Value;
 
 fn role(repo: &Repo, name: &str, prompt: &str) -> String {
@@ -11,7 +11,7 @@ fn role(repo: &Repo, name: &str, prompt: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// The rounds that a worker has finished, in its words.
+/// The rounds that a worker has finished, as it describes them.
 fn rounds(repo: &Repo, id: &str) -> Vec<String> {
     let record = repo.harness.home().join("sessions").join(id).join("job.jsonl");
     let text = std::fs::read_to_string(record).unwrap_or_default();
@@ -41,19 +41,16 @@ fn three_workers_take_one_round_for_each_of_nine_moves_whatever_is_killed() {
     let workers: Vec<String> = started.stdout.lines().map(str::to_owned).collect();
     assert_eq!(workers.len(), 3, "{started:?}");
     assert!(!started.stderr.contains("same tree"), "each has a tree of its own: {started:?}");
-    // The first round is on what is there.
+    // The first round works on the commits that are there.
     until_rounds(&repo, &workers, 1);
-    let mut kills = 0;
     for number in 1..=9 {
         repo.git(&["commit", "--quiet", "--allow-empty", "--message", &format!("move {number}")]);
         for (place, id) in workers.iter().enumerate() {
-            let who = [Who::Agent, Who::Keeper, Who::Holder][(number + place) % 3];
-            repo.harness.session(id).kill_if_alive(who);
-            kills += 1;
+            let who = [ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder][(number + place) % 3];
+            repo.harness.session(id).kill_the_next(who);
         }
         until_rounds(&repo, &workers, number + 1);
     }
-    assert_eq!(kills, 27);
     for id in &workers {
         let rounds = rounds(&repo, id);
         assert_eq!(rounds.len(), 10, "{rounds:?}");
@@ -77,7 +74,8 @@ fn a_worker_that_was_killed_after_landing_finds_that_it_has_landed() {
     until_rounds(&repo, std::slice::from_ref(&id), 1);
     let said = rounds(&repo, &id);
     repo.ostler(&["stop", &id]).exits(0);
-    // As if it had been killed before it noted the end of the round, with the tree there still and with the tree gone.
+    // As if the worker had been killed before it noted the end of the round: first with the tree gone, then with the
+    // tree there.
     let record = repo.harness.home().join("sessions").join(&id).join("job.jsonl");
     let session = repo.git(&["log", "-1", "--format=%(trailers:key=Ostler-Session,valueonly)", "main"]);
     for tree in [false, true] {
@@ -97,18 +95,18 @@ fn a_worker_that_was_killed_after_landing_finds_that_it_has_landed() {
 }
 
 #[test]
-fn a_check_of_a_worker_that_was_killed_is_run_again() {
+fn a_worker_runs_a_killed_check_again() {
     let repo = Repo::new();
     let file = role(&repo, "note", "run-command echo done > round-$OSTLER_SESSION.txt");
     let began = repo.harness.root().join("began");
-    // It blocks the first two times.
+    // The check blocks the first two times.
     let check = format!("echo $OSTLER_SESSION >> {0}; [ $(wc -l < {0}) = 3 ] || exec sleep 600", began.display());
     let id = repo.ostler(&["worker", "-d", "--check", &check, "--agents", &file]).exits(0).stdout.trim().to_owned();
     for number in 0..2 {
         let session = patience::until("the check runs", &[repo.harness.root()], || {
             std::fs::read_to_string(&began).ok()?.lines().nth(number).map(str::to_owned)
         });
-        repo.harness.session(&session).kill(Who::Agent);
+        repo.harness.session(&session).kill(ProcessKind::Agent);
     }
     until_rounds(&repo, std::slice::from_ref(&id), 1);
     let words = rounds(&repo, &id).remove(0);
@@ -117,7 +115,7 @@ fn a_check_of_a_worker_that_was_killed_is_run_again() {
 }
 
 #[test]
-fn answers_hand_over_in_one_tree_and_work_that_cannot_land_is_kept() {
+fn the_next_agent_works_in_the_same_tree_and_work_that_cannot_land_is_kept() {
     let repo = Repo::new();
     let first = role(&repo, "plan", "run-line echo plan > plan.txt\nI am done. <next agent=\"build\"/>");
     let second = role(&repo, "build", "run-line cat plan.txt > built.txt; test -e broken && rm built.txt\ndone");
@@ -144,7 +142,7 @@ fn answers_hand_over_in_one_tree_and_work_that_cannot_land_is_kept() {
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_starts() {
+fn bad_input_is_refused_before_anything_starts() {
     let repo = Repo::new();
     let file = role(&repo, "note", "say one");
     for words in [

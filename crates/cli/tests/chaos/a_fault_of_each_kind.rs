@@ -4,7 +4,7 @@ use crate::{at_once, program};
 use ostler_chaos::fault::{Fault, Means};
 use ostler_chaos::round;
 
-/// Any number would do; with this one the real agent comes in as well where it is installed.
+/// Any number is possible. With this one the real agent is chosen as well, where it is installed.
 const SEED: u64 = 20_261_115;
 
 #[test]
@@ -20,7 +20,7 @@ fn a_fault_of_each_kind_breaks_no_promise() {
         .into_iter()
         .map(|fault| format!("{} ({})", fault.name(), fault.left_out(&means).unwrap_or_default()))
         .collect();
-    // A build machine that cannot do all of them proves less than it says.
+    // A build machine that leaves out a fault would report more than it has tested.
     if std::env::var_os("CI").is_some_and(|ci| ci == "true") {
         assert!(left_out.is_empty(), "cannot be done here: {left_out:?}");
     }

@@ -1,4 +1,4 @@
-//! Faults on purpose, a few of each kind and always the same ones. `cargo xtask chaos` does many more.
+//! Injected faults, a few of each kind and always the same ones. `cargo xtask chaos` injects many more.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
@@ -9,14 +9,14 @@ mod power_loss;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Most of the time is spent waiting for processes to begin and end.
+/// More than one, because most of the time is spent waiting for processes to begin and end.
 const AT_ONCE: usize = 4;
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_ostler"))
 }
 
-/// Does all of them, a few at a time, and fails with everything that went wrong.
+/// Does everything in `todo`, a few at a time, and fails with a list of everything that went wrong.
 #[track_caller]
 fn at_once<T: Send>(todo: Vec<T>, act: impl Fn(T) -> Result<(), String> + Sync) {
     let _alone = ostler_testkit::alone();

@@ -1,10 +1,10 @@
-//! Any program that speaks the Agent Client Protocol is an agent: named on the command line, or by a person in config.toml.
-//! Here it is a shell script, so that it also does what no real one does when it should.
+//! Any program that speaks the Agent Client Protocol can be an agent, named on the command line or in config.toml. Here
+//! it is a shell script, because a real agent would not misbehave when the test needs it.
 
 use crate::harness;
 use ostler_testkit::Harness;
 
-/// Opens, and in each turn wants a file of us before it says how that went.
+/// Opens a conversation. In each turn it requests a file from ostler, and then says whether that was declined.
 const SCRIPT: &str = r#"
 while read -r line; do
     id=${line#*'"id":"'}; id=${id%%'"'*}
@@ -27,7 +27,7 @@ done
 const OPENS: &str = r#""result":{"sessionId":"native"}"#;
 const REFUSES: &str = r#""error":{"code":-32000,"message":"Authentication required"}"#;
 
-/// A person's own agent that does this with a new conversation.
+/// Configures a person's own agent that answers `session/new` with `opening`.
 fn configure(harness: &Harness, opening: &str) {
     let script = harness.root().join("script");
     std::fs::write(&script, SCRIPT).unwrap();
@@ -36,7 +36,7 @@ fn configure(harness: &Harness, opening: &str) {
 }
 
 #[test]
-fn a_persons_own_takes_prompts_is_declined_what_we_cannot_do_and_is_resumed() {
+fn a_configured_agent_gets_prompts_is_declined_what_ostler_cannot_do_and_is_resumed() {
     let harness = harness();
     configure(&harness, OPENS);
     let output = harness.run(&["run", "mine", "say something"]).exits(0);
@@ -45,11 +45,11 @@ fn a_persons_own_takes_prompts_is_declined_what_we_cannot_do_and_is_resumed() {
     let shown = harness.run(&["show", "--json", "@last"]).exits(0).json();
     assert_eq!((&shown["agent"], &shown["native_id"]), (&"mine".into(), &"native".into()));
     let output = harness.run(&["resume", "@last", "and more"]).exits(0);
-    assert_eq!(output.stdout, "declined\n", "the old is not said again: {output:?}");
+    assert_eq!(output.stdout, "declined\n", "the old answer is not printed again: {output:?}");
 }
 
 #[test]
-fn the_default_agent_may_be_one() {
+fn the_default_agent_may_be_an_acp_agent() {
     let harness = harness();
     configure(&harness, OPENS);
     let output = harness.run(&["run", "say something"]).exits(0);
@@ -57,7 +57,7 @@ fn the_default_agent_may_be_one() {
 }
 
 #[test]
-fn one_that_does_not_open_is_a_failure_with_its_reason_and_nothing_is_left_waiting_for_it() {
+fn an_agent_that_opens_no_conversation_fails_with_its_reason_and_nothing_is_left() {
     let harness = harness();
     configure(&harness, REFUSES);
     let output = harness.run(&["run", "--keep", "mine", "say something"]).exits(1);
@@ -72,7 +72,7 @@ fn one_that_does_not_open_is_a_failure_with_its_reason_and_nothing_is_left_waiti
 }
 
 #[test]
-fn one_that_says_nothing_is_starting_and_said_not_to_answer_until_it_is_stopped() {
+fn an_agent_that_prints_nothing_is_starting_and_has_an_alarm_until_it_is_stopped() {
     let harness = harness();
     harness.configure("answer_within = '1s'\n");
     let session = harness.detach(&["acp", "say something", "--", "sleep", "1000"]);
@@ -85,7 +85,7 @@ fn one_that_says_nothing_is_starting_and_said_not_to_answer_until_it_is_stopped(
 }
 
 #[test]
-fn what_the_protocol_does_not_have_is_said_in_one_line() {
+fn what_the_protocol_does_not_have_is_refused_in_one_line() {
     let harness = harness();
     configure(&harness, OPENS);
     for (words, complaint) in [

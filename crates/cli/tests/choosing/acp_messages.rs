@@ -1,12 +1,12 @@
-//! A message with which an agent of unknown kind was killed is neither given twice nor forgotten: what the agent tells again
-//! of its conversation decides, and where nothing does a person is told.
+//! A message that an ACP agent had when it was killed is neither given twice nor forgotten. The conversation that the
+//! agent repeats when it is loaded decides; where nothing shows it, a person is told and decides.
 
 use crate::harness;
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 use std::path::PathBuf;
 
-/// Keeps its conversation in a file, tells it again, and stands still with a message that says so, before or after it has
-/// kept it.
+/// Stores its conversation in a file and repeats it on `session/load`. A message can make it block, before or after it
+/// has stored the message.
 const SCRIPT: &str = r#"
 chunk() { echo '{"method":"session/update","params":{"update":{"sessionUpdate":"'$1'","content":{"text":"'"$2"'"}}}}'; }
 hold() { : > "$HERE/holds"; read -r nothing < "$HERE/gate"; }
@@ -52,10 +52,10 @@ impl Fixture {
         self.harness.detach(&["--keep", "acp", message, "--", "sh", script.to_str().unwrap()])
     }
 
-    /// The agent is killed as it stands still with its message.
+    /// Kills the agent while it blocks with its message.
     fn kill_with_its_message(&self, session: &Session<'_>) {
-        session.until("it holds", || self.folder.join("holds").exists().then_some(()));
-        session.kill(Who::Agent);
+        session.until("it blocks", || self.folder.join("holds").exists().then_some(()));
+        session.kill(ProcessKind::Agent);
         self.harness.run(&["wait", session.id()]).exits(1);
         std::fs::write(self.folder.join("free"), "").unwrap();
     }
@@ -66,7 +66,7 @@ impl Fixture {
 }
 
 #[test]
-fn where_nothing_tells_a_person_is_told_and_decides() {
+fn where_nothing_shows_whether_a_message_was_delivered_a_person_decides() {
     let fixture = Fixture::new();
     let session = fixture.start("wait before it is kept");
     fixture.kill_with_its_message(&session);
@@ -92,7 +92,7 @@ fn where_nothing_tells_a_person_is_told_and_decides() {
 }
 
 #[test]
-fn one_that_is_withdrawn_is_forgotten() {
+fn a_message_that_is_withdrawn_is_forgotten() {
     let fixture = Fixture::new();
     let session = fixture.start("wait before it is kept");
     fixture.kill_with_its_message(&session);
@@ -103,9 +103,9 @@ fn one_that_is_withdrawn_is_forgotten() {
     assert_eq!(fixture.given(), ["wait before it is kept", "go on"]);
 }
 
-/// Also when the same words were said before.
+/// Also when the same message was sent before.
 #[test]
-fn a_conversation_that_is_told_again_says_whether_it_has_the_message() {
+fn a_loaded_conversation_shows_whether_it_has_the_message() {
     for (message, given_again) in [("wait after it is kept", 0), ("wait before it is kept", 1)] {
         for earlier in ["say one", message] {
             let fixture = Fixture::new();
@@ -115,7 +115,7 @@ fn a_conversation_that_is_told_again_says_whether_it_has_the_message() {
             std::fs::remove_file(fixture.folder.join("free")).unwrap();
             fixture.harness.run(&["send", session.id(), message]).exits(0);
             fixture.kill_with_its_message(&session);
-            assert!(session.show().outcome().kind == "failed");
+            assert_eq!(session.show().outcome().kind, "failed");
             fixture.harness.run(&["resume", session.id(), "go on"]).exits(0);
             let mut expected = vec![earlier, message];
             expected.extend(vec![message; given_again]);
@@ -127,16 +127,16 @@ fn a_conversation_that_is_told_again_says_whether_it_has_the_message() {
     }
 }
 
-/// What is still in the pipe nobody has read, whatever kind of agent it is.
+/// A message that is still in the pipe has not been read, whatever kind of agent it is.
 #[test]
 fn a_message_that_was_never_read_waits_again() {
     let fixture = Fixture::new();
     let session = fixture.start("say one");
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    session.signal(Who::Agent, rustix::process::Signal::STOP);
+    session.signal(ProcessKind::Agent, rustix::process::Signal::STOP);
     fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     session.until_look("it is in the pipe", |view| view.queued == 0);
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     fixture.harness.run(&["wait", session.id()]).exits(1);
     assert_eq!(session.show().queued, 1);
     fixture.harness.run(&["resume", session.id()]).exits(0);

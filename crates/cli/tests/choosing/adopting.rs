@@ -1,5 +1,5 @@
-//! Which conversation `ostler adopt` takes, and what it says when it takes none. The agents' stores are made by hand: nothing
-//! is started.
+//! Which conversation `ostler adopt` adopts, and its message when it adopts none. The tests write the agents' stores
+//! themselves; no real agent is started.
 
 use crate::{harness_with, program};
 use ostler_testkit::{Harness, Started};
@@ -81,7 +81,7 @@ fn a_conversation_is_named_by_the_beginning_of_its_id_or_by_its_file_and_becomes
 }
 
 #[test]
-fn what_is_not_there_is_said_with_where_it_was_looked_for() {
+fn a_conversation_that_is_not_found_is_refused_with_the_places_that_were_searched() {
     let (mut harness, work) = machine();
     let unknown = harness.run(&["adopt", ONE]).exits(3);
     for place in ["~/.claude/projects", "~/.codex/sessions", "~/.gemini/tmp", "opencode.db"] {
@@ -89,7 +89,7 @@ fn what_is_not_there_is_said_with_where_it_was_looked_for() {
     }
     let nothing = harness.run(&["adopt"]).exits(2);
     assert!(nothing.complaint().contains("ostler adopt CONVERSATION"), "{nothing:?}");
-    // Where the agent's own variable says, and only there.
+    // It is searched for in the folder that the agent's own variable names, and only there.
     let config = harness.root().join("elsewhere");
     write(&claude_file(&config, &work, ONE), &claude_lines(&work, ONE));
     harness.run(&["adopt", ONE]).exits(3);
@@ -114,7 +114,7 @@ fn what_an_older_gemini_wrote_is_named_with_the_command_that_converts_it() {
         let what_to_do = format!("run gemini --resume {ID} in {} once, then adopt it", work.display());
         assert!(refused.complaint().contains(&reason) && refused.complaint().contains(&what_to_do), "{refused:?}");
     }
-    // As gemini leaves it: what is beside the old file is the conversation.
+    // As gemini converts it: the conversation is in the new file beside the old one.
     write(&file.with_extension("jsonl"), &[json!({"sessionId": ID}), json!({"type": "user", "content": "hello"})]);
     let missing = harness.run(&["adopt", ID]);
     assert!(!missing.stderr.contains("an older gemini"), "{missing:?}");
@@ -151,7 +151,7 @@ fn an_adopted_conversation_has_the_times_of_its_record() {
 }
 
 #[test]
-fn what_could_not_go_on_is_refused_before_anything_is_made() {
+fn what_could_not_be_continued_is_refused_before_anything_is_made() {
     let (mut harness, work) = machine();
     let gone = harness.root().join("gone");
     claude(&harness, &gone, ONE);
@@ -203,7 +203,7 @@ fn a_damaged_transcript_is_repaired_first() {
 }
 
 #[test]
-fn of_several_who_adopt_at_once_one_does_and_the_others_are_told() {
+fn of_several_adoptions_at_once_one_succeeds_and_the_others_are_refused() {
     let (harness, work) = machine();
     claude(&harness, &work, ONE);
     let started: Vec<Started> = (0..10).map(|_| harness.start(&["adopt", ONE])).collect();
@@ -222,10 +222,10 @@ fn of_several_who_adopt_at_once_one_does_and_the_others_are_told() {
 }
 
 #[test]
-fn a_session_that_could_not_be_started_is_adopted_all_the_same_and_says_so() {
+fn a_conversation_whose_agent_fails_is_adopted_and_the_failure_is_reported() {
     let (harness, work) = machine();
     claude(&harness, &work, ONE);
-    // It can be found, and not run.
+    // The program is found, and exits with an error.
     program(&harness, &harness.root().join("bin"), "claude", "exit 3");
     let output = harness.run(&["adopt", ONE, "go on"]);
     assert_ne!(output.code, Some(0), "{output:?}");

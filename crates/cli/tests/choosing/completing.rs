@@ -1,9 +1,9 @@
-//! What a shell is offered: sessions, agents and labels, with descriptions, from files.
+//! Completions for a shell: sessions, agents and labels, with descriptions, read from files.
 
 use crate::harness;
 use ostler_testkit::{Harness, Started};
 
-/// What `shell` is told about the last of these words.
+/// The completions that `shell` is offered for the last of these words.
 #[track_caller]
 fn offered(harness: &Harness, shell: &str, listing: bool, words: &[&str]) -> Vec<String> {
     let mut command = harness.command(harness.program());
@@ -46,9 +46,10 @@ fn sessions_agents_labels_and_topics_are_offered() {
     assert_eq!(offered(&harness, "bash", false, &["restore", "te"]), ["tests"]);
 }
 
-/// Only the newest are offered when nothing is typed, but what begins like what was typed is found however old it is.
+/// When nothing is typed, only the newest sessions are offered. A session whose id begins with the typed text is
+/// offered however old it is.
 #[test]
-fn an_old_session_is_offered_by_its_beginning() {
+fn an_old_session_is_offered_by_the_beginning_of_its_id() {
     let harness = harness();
     let old = harness.detach(&["--name", "old one", "--", "true"]);
     harness.run(&["wait", old.id()]).exits(0);
@@ -66,7 +67,7 @@ fn an_old_session_is_offered_by_its_beginning() {
 }
 
 #[test]
-fn nothing_is_made_and_nothing_fails_where_there_is_nothing() {
+fn without_a_home_and_with_a_broken_config_nothing_fails_and_nothing_is_made() {
     let harness = harness();
     harness.configure("[broken\n");
     let words = offered(&harness, "bash", false, &["show", ""]);
@@ -75,10 +76,11 @@ fn nothing_is_made_and_nothing_fails_where_there_is_nothing() {
 }
 
 #[test]
-fn bash_asks_with_what_completions_prints() {
+fn the_script_that_completions_prints_works_in_bash() {
     let harness = harness();
     harness.run(&["run", "--name", "tests", "--label", "task=42", "demo", "say hello"]).exits(0);
-    // The words as bash divides them, the number of that at the cursor, and what there is of it.
+    // The words as bash divides them, the number of the word at the cursor, the typed part of that word, and the
+    // completion.
     for (words, at, typed, offered) in [
         ("logs te", 2, "te", "<tests>"),
         ("ls --label ta", 3, "ta", "<task=42>"),

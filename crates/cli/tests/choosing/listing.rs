@@ -1,10 +1,10 @@
-//! `ostler agents` says what is there.
+//! `ostler agents` lists every agent, installed or not.
 
 use crate::harness_with;
 use serde_json::Value;
 
 #[test]
-fn every_agent_is_listed_with_where_it_is_its_version_and_what_works() {
+fn every_agent_is_listed_with_its_path_its_version_and_what_works() {
     let (harness, folder) = harness_with(&["claude", "codex"]);
     harness.configure("[agents.mine]\ncommand = ['cat', '-u']\nmode = 'terminal'\n");
     let listed = harness.run(&["agents", "--json"]).exits(0).json();

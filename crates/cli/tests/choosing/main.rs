@@ -1,5 +1,5 @@
-//! Which agent a session gets: one that is named, one of a person's own, or one that is there; and what is said when none
-//! is.
+//! Which agent a session gets: the agent that is named, one of a person's own, or the one that is installed; and the
+//! message when there is none.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
@@ -22,7 +22,7 @@ fn harness() -> Harness {
     Harness::new(env!("CARGO_BIN_EXE_ostler"))
 }
 
-/// A machine with these programs beside the shell's and no others.
+/// A machine with these programs, the shell and a few of its commands, and no others.
 fn harness_with(programs: &[&str]) -> (Harness, PathBuf) {
     let mut harness = harness();
     let folder = harness.root().join("bin");
@@ -32,7 +32,7 @@ fn harness_with(programs: &[&str]) -> (Harness, PathBuf) {
         std::os::unix::fs::symlink(real.unwrap(), folder.join(name)).unwrap();
     }
     for name in programs {
-        // Says its version, or takes a prompt and has no answer.
+        // Prints its version, or reads a prompt and answers nothing.
         program(
             &harness,
             &folder,

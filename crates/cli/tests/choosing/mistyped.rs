@@ -10,6 +10,7 @@ fn commands_and_flags() {
         (&["lo"], "did you mean ostler loop or ostler logs?"),
         (&["arch"], "did you mean ostler archive?"),
         (&["-x"], "ostler has no flag -x; see ostler --help"),
+        (&["send", "@last", "-hello"], "send has no flag -hello; for text that begins with a dash: ostler send … -m TEXT"),
         (&["stop"], "ostler stop ID, or stop every running session: --all, or those in this folder: --here"),
         (&["run", "demo", "x", "--name=-dash"], "it must not begin with a space, a dot or a dash"),
         (&["run", "demo", "x", "--name", "end "], "it must not end with a space"),
@@ -42,7 +43,7 @@ fn commands_and_flags() {
 }
 
 #[test]
-fn an_agent_that_a_list_asks_for() {
+fn agents_by_which_a_list_is_filtered() {
     let harness = harness();
     harness.run(&["run", "demo", "say hello"]).exits(0);
     let output = harness.run(&["ls", "--agent", "demox"]).exits(0);
@@ -62,7 +63,7 @@ fn names_of_sessions() {
 }
 
 #[test]
-fn an_agent_that_is_misspelt_is_no_prompt_for_the_default_one() {
+fn a_misspelt_agent_is_not_a_prompt_for_the_default_agent() {
     let (harness, _) = harness_with(&[]);
     harness.configure("default_agent = 'demo'\n\n[agents.mine]\ncommand = ['true']\n");
     for (word, meant) in [("claud", "claude"), ("mien", "mine"), ("DEMO", "demo")] {
@@ -73,11 +74,11 @@ fn an_agent_that_is_misspelt_is_no_prompt_for_the_default_one() {
     let output = harness.run(&["run", "claud", "fix it"]).exits(2);
     assert!(output.complaint().ends_with("did you mean claude?"), "{output:?}");
     assert!(harness.ls().is_empty());
-    // The same when no agent is set for prompts, or more than one.
+    // The same when there is no default agent.
     harness.configure("");
     assert!(harness.run(&["run", "claud"]).exits(2).complaint().ends_with("did you mean claude?"));
     harness.configure("default_agent = 'demo'\n");
-    // Who means it says so, and other words are prompts as ever.
+    // With -p it is a prompt, and a word that resembles no agent is a prompt without it.
     harness.run(&["run", "-p", "claud"]).exits(0);
     harness.run(&["run", "explain"]).exits(0);
 }

@@ -1,13 +1,13 @@
-//! An agent of a version that does not know an option of ours yet.
+//! An agent of an older version, which does not have an option that ostler uses.
 
 use crate::{harness_with, program};
 use std::os::unix::net::UnixListener;
 
-/// Tells its arguments, and stays.
+/// Prints its arguments and keeps running.
 const CODEX: &str = "if [ \"$1\" = --help ]; then echo \"$OPTIONS\"; else echo arguments \"$@\"; exec sleep 600; fi";
 
 #[test]
-fn a_codex_that_cannot_do_without_its_shared_server_is_kept_only_where_there_is_none() {
+fn a_codex_without_the_option_no_daemon_is_kept_only_where_no_shared_server_runs() {
     let (mut harness, folder) = harness_with(&[]);
     program(&harness, &folder, "codex", &CODEX.replace("$OPTIONS", "  --search  Searches"));
     let home = harness.root().join("codex");
@@ -23,7 +23,7 @@ fn a_codex_that_cannot_do_without_its_shared_server_is_kept_only_where_there_is_
     assert!(words.contains("ostler cannot stop it") && words.contains("npm install -g @openai/codex"), "{words}");
     assert_eq!(harness.ls().len(), 1, "nothing was started");
 
-    // A newer one works in its own process whatever runs, and whatever else it is told.
+    // A newer codex works in its own process, also when a server runs and when it gets other options.
     program(&harness, &folder, "codex", &CODEX.replace("$OPTIONS", "  --no-daemon  Without the server"));
     let session = harness.detach(&["-t", "codex", "--", "--no-daemon", "--search"]);
     session.until_printed("arguments --no-daemon --search");

@@ -1,9 +1,9 @@
-//! Agents of a person's own, from config.toml: kept like a command, and ended as it likes to be.
+//! A person's own agents, from config.toml: kept like a command, and ended in the way that is configured.
 
 use crate::harness;
-use ostler_testkit::{Harness, Who};
+use ostler_testkit::{Harness, ProcessKind};
 
-/// Repeats what it is told, and says how its input ended.
+/// Prints each line of its input, and how the input ended.
 const POLITE: &str = "echo ready \"$@\"; while read -r line; do echo got \"$line\"; \
                       if [ \"$line\" = /quit ]; then exit 0; fi; done; echo got end";
 
@@ -14,7 +14,7 @@ fn configure(harness: &Harness, settings: &str) {
 }
 
 #[test]
-fn it_goes_by_its_name_gets_its_arguments_and_is_ended_by_the_text_that_it_wants() {
+fn it_is_shown_by_its_name_gets_its_arguments_and_is_ended_by_its_end_text() {
     let harness = harness();
     configure(&harness, "end_text = \"/quit\"");
     let session = harness.detach(&["mine", "--", "second"]);
@@ -37,23 +37,23 @@ fn the_end_of_its_input_ends_it() {
 }
 
 #[test]
-fn in_a_terminal_its_text_is_typed_also_by_a_keeper_that_knows_only_the_records() {
+fn a_new_keeper_types_the_end_text_in_a_terminal_without_the_configuration() {
     let harness = harness();
     configure(&harness, "mode = \"terminal\"\nend_text = \"/quit\"");
     let session = harness.detach(&["mine"]);
     session.until_printed("ready first");
     assert_eq!(session.show().mode, "terminal");
-    // The keeper from now on cannot ask the configuration.
+    // A keeper that starts from now on does not find the agent in the configuration.
     harness.configure("");
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     harness.run(&["stop", session.id()]).exits(0);
     assert!(harness.run(&["logs", session.id()]).exits(0).stdout.contains("got /quit"));
     assert_eq!(session.show().agent, "mine");
 }
 
 #[test]
-fn the_signal_that_it_wants_is_sent() {
+fn the_configured_signal_is_sent() {
     let harness = harness();
     for (word, said) in [("SIGINT", "got INT"), ("SIGHUP", "got HUP"), ("SIGTERM", "got TERM")] {
         let script = "trap 'echo got INT; exit 0' INT; trap 'echo got HUP; exit 0' HUP; \
@@ -68,7 +68,7 @@ fn the_signal_that_it_wants_is_sent() {
 }
 
 #[test]
-fn what_it_cannot_do_and_what_is_misspelt_is_said_in_one_line() {
+fn what_it_cannot_do_and_misspelt_settings_are_reported_in_one_line() {
     let harness = harness();
     configure(&harness, "");
     for words in [vec!["run", "mine", "a prompt"], vec!["run", "--keep", "mine"], vec!["run", "--model", "m", "mine"]] {

@@ -1,11 +1,11 @@
-//! What an agent is told: the prompt however it begins, and after it what was piped in.
+//! The message that an agent gets: the prompt, whatever it begins with, and after it the text that was piped in.
 
 use crate::harness;
 use ostler_testkit::{Harness, Started, patience};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-/// The messages of the newest session, as the agent was told them.
+/// The messages of the newest session, as the agent got them.
 #[track_caller]
 fn told(harness: &Harness) -> Vec<String> {
     let lines = harness.run(&["logs", "--json", "@last"]).exits(0).stdout;
@@ -13,7 +13,7 @@ fn told(harness: &Harness) -> Vec<String> {
     items.filter(|item| item["kind"] == "told").map(|item| item["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// `ostler run demo "say first"` whose standard input is for the test to choose.
+/// `ostler run demo "say first"`; the test chooses its standard input.
 fn run_demo(harness: &Harness) -> Command {
     let mut command = harness.command(harness.program());
     command.args(["run", "demo", "say first"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -38,7 +38,7 @@ fn what_is_piped_in_comes_after_the_prompt() {
         harness.run_with_input(&["run", "demo", "say alone"], nothing).exits(0);
         assert_eq!(told(&harness), ["say alone"]);
     }
-    // Without a standard input, and with one that ended before anything came.
+    // Without a standard input.
     let mut shell = harness.command("sh");
     shell.args(["-c", "exec \"$0\" run demo 'say closed' <&-"]).arg(harness.program());
     Started::new(shell, None).finish().exits(0);
@@ -56,9 +56,9 @@ fn too_much_or_what_is_not_text_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn an_inherited_pipe_that_stays_empty_is_given_up_with_a_word() {
+fn an_inherited_pipe_that_stays_empty_is_given_up_with_a_message() {
     let harness = harness();
-    // As from a CI runner, which keeps the write end open: the pipe here, a socket as other languages make it.
+    // As from a CI runner, which keeps the write end open: once a pipe, and once a socket, as some languages make it.
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut socket = run_demo(&harness).stdin(std::os::fd::OwnedFd::from(theirs)).spawn().unwrap();
     let mut pipe = run_demo(&harness).stdin(Stdio::piped()).spawn().unwrap();
@@ -74,7 +74,7 @@ fn an_inherited_pipe_that_stays_empty_is_given_up_with_a_word() {
 }
 
 #[test]
-fn a_slow_program_in_front_of_us_is_waited_for_with_a_word() {
+fn a_slow_program_before_ostler_in_a_pipeline_is_waited_for_with_a_message() {
     let harness = harness();
     let words = harness.root().join("words");
     let script = "mkfifo gate; (cat gate; echo late) | \"$0\" run demo 'say first' 2>words";

@@ -1,9 +1,9 @@
-//! A prompt and no agent.
+//! A prompt without the name of an agent.
 
 use crate::harness_with;
 
 #[test]
-fn on_a_machine_with_no_agent_it_is_said_what_to_install_and_that_the_demo_works() {
+fn without_any_agent_the_message_says_what_to_install_and_that_the_demo_works() {
     let (harness, _) = harness_with(&[]);
     let output = harness.run(&["run", "fix the failing test"]).exits(2);
     let complaint = output.complaint();
@@ -12,7 +12,7 @@ fn on_a_machine_with_no_agent_it_is_said_what_to_install_and_that_the_demo_works
 }
 
 #[test]
-fn one_that_is_named_and_not_installed_comes_with_the_command_that_installs_it() {
+fn an_agent_that_is_not_installed_is_refused_with_the_command_that_installs_it() {
     let (harness, _) = harness_with(&[]);
     for words in [&["run", "codex", "x"][..], &["run", "-d", "-t", "codex"]] {
         let output = harness.run(words).exits(2);
@@ -22,7 +22,7 @@ fn one_that_is_named_and_not_installed_comes_with_the_command_that_installs_it()
 }
 
 #[test]
-fn the_only_one_that_is_installed_gets_the_prompt() {
+fn the_only_agent_that_is_installed_gets_the_prompt() {
     let (harness, _) = harness_with(&["codex"]);
     let session = harness.detach(&["fix the failing test"]);
     assert_eq!(session.show().agent, "codex");
@@ -30,7 +30,7 @@ fn the_only_one_that_is_installed_gets_the_prompt() {
 }
 
 #[test]
-fn of_several_one_has_to_be_named_and_the_configured_one_is() {
+fn with_several_agents_one_has_to_be_named_or_configured() {
     let (harness, _) = harness_with(&["codex", "gemini"]);
     let output = harness.run(&["run", "fix it"]).exits(2);
     assert!(output.complaint().contains("codex, gemini are installed; name one"), "{}", output.complaint());
@@ -38,7 +38,7 @@ fn of_several_one_has_to_be_named_and_the_configured_one_is() {
     let session = harness.detach(&["say hello"]);
     assert_eq!(session.show().agent, "demo");
     harness.run(&["wait", session.id()]).exits(0);
-    harness.configure("default_agent = 'nobody'\n");
+    harness.configure("default_agent = 'unknown'\n");
     let output = harness.run(&["run", "fix it"]).exits(2);
     assert!(output.complaint().contains("see ostler agents"), "{}", output.complaint());
 }

@@ -12,7 +12,7 @@ use ostler_engine::view::{Ask, Fact, Kind, Mode, Verdict};
 use ostler_engine::wait::{Over, Until, Wait};
 use ostler_engine::watch::{Change, Select, Watch};
 use ostler_engine::{Engine, Launch, Place};
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use rustix::fs::inotify;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
@@ -32,7 +32,7 @@ fn allow(engine: &Engine, place: &Place, ask: &Ask) {
 }
 
 #[test]
-fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answered() {
+fn many_sessions_are_watched_while_threads_launch_them_and_a_question_is_answered() {
     let _alone = alone();
     let harness = harness();
     let engine = engine(&harness);
@@ -62,19 +62,19 @@ fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answ
             };
             assert!(appeared.contains(&view.id), "it appears first");
             assert_eq!(view.labels["task"], "42");
-            // It may ask already when it appears.
+            // A session may ask already when it appears.
             if let Some(ask) = view.asking.filter(|ask| answered.insert(ask.request.clone())) {
                 allow(engine, &engine.select(view.id.as_str()).unwrap(), &ask);
             }
         }
         assert_eq!(answered.len(), 1);
     });
-    // Of those that have ended a new watch tells only when it is asked for, and then at once.
+    // A new watch reports sessions that have ended only when they are selected by id, and then at once.
     let mut later = engine.watch(Select::label("task", "42")).unwrap();
     assert_eq!(later.next_change().unwrap(), None);
     let last = ended.last().unwrap();
     harness.run(&["rename", last.as_str(), "three"]).exits(0);
-    // A face may have listed it before: what happens to it now is told.
+    // A face may have listed the session before, so what happens to it now is reported.
     assert!(matches!(next(&mut later), Change::Changed { view } if view.name.as_deref() == Some("three")));
     assert!(matches!(next(&mut watch), Change::Changed { view } if view.name.as_deref() == Some("three")));
     let mut again = engine.watch(Select::sessions(ended.clone())).unwrap();
@@ -88,7 +88,7 @@ fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answ
     assert_eq!(next(&mut again), Change::Gone { id: *first });
 }
 
-/// The files that are opened in the folder of each of these sessions while something is done.
+/// The files that are opened in the folders of these sessions while `doing` runs.
 fn opened_in(places: &[Place], doing: impl FnOnce()) -> BTreeSet<String> {
     let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
     for place in places {
@@ -106,7 +106,7 @@ fn opened_in(places: &[Place], doing: impl FnOnce()) -> BTreeSet<String> {
 }
 
 #[test]
-fn of_sessions_at_rest_a_watch_opens_one_file_and_tells_what_happens_to_them_later() {
+fn a_watch_opens_one_file_of_each_ended_session_and_reports_what_happens_later() {
     let _alone = alone();
     let harness = harness();
     let engine = engine(&harness);
@@ -120,8 +120,8 @@ fn of_sessions_at_rest_a_watch_opens_one_file_and_tells_what_happens_to_them_lat
     let opened = opened_in(&places, || watch = Some(engine.watch(Select::all()).unwrap()));
     assert_eq!(opened, BTreeSet::from(["outcome.json".to_owned()]));
     let mut watch = watch.unwrap();
-    assert_eq!(watch.next_change().unwrap(), None, "they were over before");
-    // Its next run is another matter.
+    assert_eq!(watch.next_change().unwrap(), None, "they had ended before");
+    // The next run of one of them is reported.
     harness.run(&["resume", "-d", places[0].id.as_str(), "say two"]).exits(0);
     assert!(matches!(next(&mut watch), Change::Appeared { view } if view.id == places[0].id && view.run == 2));
     loop {
@@ -165,7 +165,7 @@ fn a_list_that_leaves_the_rest_for_later_opens_no_session_that_ended_well() {
         copy(&well.path, &path, (well.id.as_str(), id.as_str()));
         ended.push(Place { id, path, archived: false });
     }
-    // A few seconds later: what has changed just now is not written down.
+    // A few seconds later: a session that has changed just now gets no record in the index of ended sessions.
     let clock = harness.root().join("clock");
     std::fs::write(&clock, "10").unwrap();
     harness.set("OSTLER_CLOCK", &clock);
@@ -181,7 +181,7 @@ fn a_list_that_leaves_the_rest_for_later_opens_no_session_that_ended_well() {
     assert_eq!(opened, BTreeSet::new());
     assert_eq!(found.rest.iter().collect::<BTreeSet<_>>(), ended.iter().map(|place| &place.id).collect());
     assert_eq!(BTreeSet::from_iter(found.listed), BTreeSet::from([failed.id, lives.id]));
-    // Without that all of them are looked at.
+    // Without `rest_later` all sessions are listed.
     assert_eq!(find_and(&engine, &Wanted::default(), id).unwrap().listed.len(), COPIES + 3);
     kill(&engine, vec![lives]);
 }
@@ -229,7 +229,7 @@ fn a_conversation_is_followed_item_by_item_and_each_item_comes_once() {
     kill(&engine, vec![place]);
 }
 
-/// Shows what a terminal session draws until this is part of it.
+/// Adds what a terminal session draws to `shown`, until it contains `text`.
 fn until_shown(attached: &mut Attached<'_>, shown: &mut Vec<u8>, text: &str) {
     let end = Instant::now() + patience::LIMIT;
     loop {
@@ -258,7 +258,7 @@ fn a_terminal_session_is_shown_and_typed_into_and_outlives_its_keeper() {
     until_shown(&mut attached, &mut shown, "hello there");
     attached.type_keys(b"first\r").unwrap();
     until_shown(&mut attached, &mut shown, "first\r\nfirst\r\n");
-    harness.session(place.id.as_str()).kill(Who::Keeper);
+    harness.session(place.id.as_str()).kill(ProcessKind::Keeper);
     attached.type_keys(b"second\r").unwrap();
     until_shown(&mut attached, &mut shown, "second\r\nsecond\r\n");
     assert_eq!(String::from_utf8_lossy(&shown).matches("first").count(), 2, "nothing is shown twice");

@@ -1,5 +1,5 @@
-//! The engine in a program that is not ostler and has many threads: sessions are launched and resumed from any of them, and
-//! nothing of the program itself is changed by that.
+//! The engine in a program that is not ostler and has many threads. Every thread can launch and resume sessions, and
+//! this changes nothing in the program itself.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value, or something else, has failed")]
 
@@ -14,14 +14,14 @@ use ostler_engine::stop::{Stop, Stopped};
 use ostler_engine::{Engine, Environment, Error, Launch, Resume};
 use ostler_store::home::Place;
 use ostler_sys::pause::{self, Point, Role};
-use ostler_testkit::{Harness, Who};
+use ostler_testkit::{Harness, ProcessKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Held by each test: what is compared belongs to the whole process.
+/// Held by each test, because the tests compare the state of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -97,10 +97,10 @@ fn fifty_threads_launch_at_once_and_the_process_stays_as_it_was() {
     assert_eq!(places.iter().map(|place| place.id.to_string()).collect::<BTreeSet<_>>().len(), THREADS);
     let listed = harness.ls();
     assert_eq!(listed.iter().filter(|shown| shown.alive && shown.state == "running").count(), THREADS);
-    assert_eq!(surroundings(), before, "a descriptor was leaked, or the umask or a signal is another");
+    assert_eq!(surroundings(), before, "a descriptor was leaked, or the umask or a signal has changed");
     assert_eq!(std::env::vars_os().collect::<Vec<_>>(), variables);
-    // None of them has a descriptor of this process: only what it was given.
-    let agent = harness.session(places[0].id.as_str()).living(Who::Agent);
+    // The agent has no descriptor of this process, only those that it was given.
+    let agent = harness.session(places[0].id.as_str()).living(ProcessKind::Agent);
     let inherited = std::fs::read_dir(format!("/proc/{}/fd", agent.pid())).unwrap().flatten();
     let numbers: BTreeSet<String> = inherited.map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert!(numbers.iter().all(|number| ["0", "1", "2", "30", "31"].contains(&number.as_str())), "{numbers:?}");
@@ -108,7 +108,7 @@ fn fifty_threads_launch_at_once_and_the_process_stays_as_it_was() {
 }
 
 #[test]
-fn ended_sessions_are_resumed_from_many_threads_and_by_one_of_them_only() {
+fn ended_sessions_are_resumed_from_many_threads_and_each_only_once() {
     let _alone = alone();
     let harness = harness();
     let engine = engine(&harness);
@@ -151,7 +151,7 @@ fn ended_sessions_are_resumed_from_many_threads_and_by_one_of_them_only() {
 }
 
 #[test]
-fn a_session_that_another_command_has_moved_is_said_to_be_moved() {
+fn a_session_that_another_command_has_moved_is_reported_as_moved() {
     let _alone = alone();
     let harness = harness();
     let engine = engine(&harness);
@@ -194,7 +194,7 @@ fn a_helper_that_is_killed_leaves_a_session_or_nothing() {
     std::fs::create_dir(&pauses).unwrap();
     harness.set(pause::VARIABLE, &pauses);
     let engine = engine(&harness);
-    let strike = |point| {
+    let kill_at = |point| {
         let file = pauses.join(format!("{}.kill", pause::token(Role::Client, point)));
         std::fs::write(&file, "1").unwrap();
         file
@@ -204,17 +204,17 @@ fn a_helper_that_is_killed_leaves_a_session_or_nothing() {
         found.map(|entry| entry.file_name().into_string().unwrap()).collect::<Vec<_>>()
     };
     for point in [Point::FolderMade, Point::SessionWritten, Point::PromptKept, Point::CopyMade] {
-        let file = strike(point);
+        let file = kill_at(point);
         let launched = launch(&engine, Launch { keep: true, ..demo("say ready") });
         assert!(!file.exists(), "{point:?} was not reached");
         match launched {
-            // Its copy was at work already, and finished it.
+            // The helper's copy was at work already, and finished the launch.
             Ok(place) => {
                 assert_eq!(point, Point::CopyMade);
                 harness.run(&["wait", "--until", "turn", place.id.as_str()]).exits(0);
                 harness.run(&["stop", place.id.as_str()]).exits(0);
-                // Sessions that have ended are resumed by helpers as well.
-                let file = strike(Point::RunBegun);
+                // A helper also resumes a session that has ended.
+                let file = kill_at(Point::RunBegun);
                 let request = Resume { message: Some("say again".to_owned()), ..Resume::default() };
                 let error = engine.resume(&place, request.clone(), &mut |notice| panic!("{notice}")).unwrap_err();
                 assert!(!file.exists() && error.to_string().contains("killed"), "{error}");
@@ -230,13 +230,13 @@ fn a_helper_that_is_killed_leaves_a_session_or_nothing() {
 }
 
 #[test]
-fn what_is_piped_in_and_what_goes_wrong_come_through() {
+fn piped_input_and_errors_pass_through_the_helper() {
     let _alone = alone();
     let harness = harness();
     let engine = engine(&harness);
     let (read, write) = std::io::pipe().unwrap();
     let place = launch(&engine, Launch { piped: Some(read.into()), ..command(&["cat"]) }).unwrap();
-    // The reader is the command's alone: it ends with what is written here.
+    // Only the command reads from this pipe, and its input ends after these bytes.
     (&write).write_all(b"through the helper\n").unwrap();
     drop(write);
     harness.run(&["wait", place.id.as_str()]).exits(0);
@@ -244,7 +244,7 @@ fn what_is_piped_in_and_what_goes_wrong_come_through() {
 
     let error = launch(&engine, command(&["no-such-program-anywhere"])).unwrap_err();
     assert_eq!(error.to_string(), "no-such-program-anywhere: program not found; install it, or add its folder to PATH");
-    // Larger than any pipe.
+    // A prompt that is larger than any pipe.
     let prompt = format!("say {}", "x".repeat(1 << 20));
     let place = launch(&engine, demo(&prompt)).unwrap();
     harness.run(&["wait", place.id.as_str()]).exits(0);

@@ -2,7 +2,7 @@
 
 use crate::one_home::{Foreign, OneHome};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 use serde_json::{Value, json};
 
 const HEADLESS: [&str; 6] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
@@ -17,7 +17,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn a_foreign_claude_is_named_with_its_process_and_directory_and_goes_when_it_ends() {
+fn a_foreign_claude_is_listed_with_its_process_and_directory_until_it_ends() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let mut foreign = claude(&home, "say good day");
     let shown = home.until_foreign(&foreign);
@@ -41,14 +41,14 @@ fn a_foreign_claude_is_named_with_its_process_and_directory_and_goes_when_it_end
 }
 
 #[test]
-fn a_foreign_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left() {
+fn a_killed_foreign_claude_is_not_listed_and_the_doctor_names_the_file_it_left() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let mut foreign = claude(&home, "hang");
     let shown = home.until_foreign(&foreign);
     home.asked();
     foreign.kill();
     let record = home.harness.root().join(format!("home/.claude/sessions/{}.json", foreign.pid()));
-    assert!(record.exists(), "it is claude that leaves its record, and the kernel that knows better");
+    assert!(record.exists(), "a killed claude does not remove its record");
     assert_eq!(home.foreign(&foreign), None);
     assert_eq!(home.who(text(&shown["native_id"])), []);
     let doctor = home.harness.run(&["doctor", "--json"]).json();
@@ -60,12 +60,12 @@ fn a_foreign_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left() {
 }
 
 #[test]
-fn a_claude_that_ostler_keeps_is_no_foreign_process_and_who_names_both_when_a_foreign_process_takes_its_conversation() {
+fn a_kept_claude_is_not_foreign_and_who_names_both_processes_of_a_shared_conversation() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let work = home.work();
     let session = home.harness.detach(&["--keep", "--cwd", work.to_str().unwrap(), "claude", "say one"]);
     home.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let ours = i64::from(session.living(Who::Agent).pid());
+    let ours = i64::from(session.living(ProcessKind::Agent).pid());
     assert_eq!(home.harness.run(&["ls", "--foreign", "--json"]).exits(0).json(), json!([]));
     assert_eq!(home.who(session.id()), [(ours, true)]);
 
@@ -79,7 +79,7 @@ fn a_claude_that_ostler_keeps_is_no_foreign_process_and_who_names_both_when_a_fo
         both.sort_by_key(|(_, ours)| *ours);
         assert_eq!(both, [(foreign.pid(), false), (ours, true)]);
     }
-    // It has a session already, so there is nothing to adopt.
+    // The conversation has a session already, so there is nothing to adopt.
     let advice = |what_to_do: &str| {
         let told = home.harness.run(&["ls", "--foreign"]).exits(0).stderr;
         let (pid, id) = (foreign.pid(), session.id());
@@ -94,7 +94,7 @@ fn a_claude_that_ostler_keeps_is_no_foreign_process_and_who_names_both_when_a_fo
 }
 
 #[test]
-fn a_claude_that_is_started_again_by_its_rule_waits_for_a_foreign_process_that_has_its_conversation() {
+fn a_restart_waits_for_a_foreign_claude_that_has_the_conversation() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let work = home.work();
     let rule = ["--keep", "--restart", "on-failure", "--cwd", work.to_str().unwrap(), "claude", "say one"];
@@ -105,7 +105,7 @@ fn a_claude_that_is_started_again_by_its_rule_waits_for_a_foreign_process_that_h
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", &native_id]).collect();
     let mut foreign = home.start(&arguments, &format!("{message}\n"));
     home.until_at(&foreign, &native_id);
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     let waits = |view: &ostler_core::view::View| {
         let named = format!("process {}", foreign.pid());
         view.alarm.as_deref().is_some_and(|alarm| alarm.contains(&named) && alarm.contains("when it has ended"))
@@ -113,11 +113,11 @@ fn a_claude_that_is_started_again_by_its_rule_waits_for_a_foreign_process_that_h
     let view = session.until_look("it waits for the other process", waits);
     assert_eq!((view.run, view.ended), (1, false), "{view:?}");
     // A keeper that is killed meanwhile is replaced by one that waits as well.
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     assert_eq!(session.look().run, 1);
     foreign.kill();
-    session.until_look("it goes on", |view| view.run == 2 && view.alive);
+    session.until_look("it continues", |view| view.run == 2 && view.alive);
     session.stop();
 }
 
@@ -125,7 +125,7 @@ fn a_claude_that_is_started_again_by_its_rule_waits_for_a_foreign_process_that_h
 fn a_claude_in_a_terminal_is_named_with_its_terminal_and_what_it_does() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     Agent::Claude.trust(&home.harness.root().join("home"), &home.work()).unwrap();
-    // Somebody else's keeper gives it a terminal of its own.
+    // A keeper of another home gives it a terminal of its own.
     let elsewhere = |words: &[&str]| {
         let mut command = home.harness.command(home.harness.program());
         command.args(words).env("OSTLER_HOME", home.harness.root().join("another")).current_dir(home.work());

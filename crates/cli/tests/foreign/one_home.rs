@@ -1,4 +1,4 @@
-//! A home that ostler and a foreign process share: the foreign process starts the agent itself, as from another terminal.
+//! A home that ostler and a foreign process share. The test starts the agent without ostler, as from another terminal.
 
 use ostler_mock_llm::Server;
 use ostler_mock_llm::agents::Agent;
@@ -17,7 +17,7 @@ pub struct OneHome {
 }
 
 impl OneHome {
-    /// None, with a loud line, where the agents are not installed.
+    /// `None`, with a line on stderr, where the agent is not installed.
     pub fn new(agent: Agent) -> Option<OneHome> {
         let program = match agent.program() {
             Ok(words) => words.last().unwrap().clone(),
@@ -42,12 +42,12 @@ impl OneHome {
         Some(one_home)
     }
 
-    /// A name that tells who quotes and encodes properly.
+    /// A name that fails where it is not quoted and encoded properly.
     pub fn work(&self) -> PathBuf {
         self.harness.root().join("a work.dir_é")
     }
 
-    /// Starts the agent behind ostler's back and tells it something over its standard input.
+    /// Starts the agent without ostler and writes to its standard input.
     pub fn start(&self, arguments: &[&str], input: &str) -> Foreign {
         let words = self.agent.program().unwrap();
         let mut command = self.harness.command(&words[0]);
@@ -58,29 +58,29 @@ impl OneHome {
         Foreign { child, identity }
     }
 
-    /// The first that `ls --foreign` names and that is as wanted.
+    /// The first process of `ls --foreign` that is as wanted.
     fn listed(&self, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
         let listed = self.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
         listed.as_array().unwrap().iter().find(|one| wanted(one)).cloned()
     }
 
-    /// The same, once there is one.
+    /// Waits until `ls --foreign` has such a process.
     pub fn until_listed(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let home = self.harness.root().join("home");
         patience::until("the foreign process is listed", &[&home], || self.listed(&wanted))
     }
 
-    /// What `ls --foreign` says about this process; `None` when it is not named.
+    /// This process in `ls --foreign`; `None` when it is not listed.
     pub fn foreign(&self, foreign: &Foreign) -> Option<Value> {
         self.listed(|one| one["pid"] == foreign.pid())
     }
 
-    /// The same, once it is named.
+    /// Waits until this process is listed.
     pub fn until_foreign(&self, foreign: &Foreign) -> Value {
         self.until_listed(|one| one["pid"] == foreign.pid())
     }
 
-    /// The same, once it is named with this conversation, which it opens after it has begun.
+    /// Waits until this process is listed with this conversation, which it opens some time after its start.
     pub fn until_at(&self, foreign: &Foreign, native_id: &str) -> Value {
         self.until_listed(|one| one["pid"] == foreign.pid() && one["native_id"] == native_id)
     }
@@ -101,7 +101,7 @@ impl OneHome {
         });
     }
 
-    /// Everything that the model was told with the last request for an answer.
+    /// The body of the last request for an answer that the model got.
     pub fn last_request(&self) -> String {
         let requests = self.server.requests();
         requests.iter().rev().find(|request| request.turn().is_some()).unwrap().body.to_string()
@@ -130,14 +130,14 @@ impl Foreign {
         self.identity.pid().into()
     }
 
-    /// Ends its input, which it takes as the end of the conversation.
+    /// Closes its input, at which the agent ends the conversation and exits.
     pub fn leave(&mut self) {
         self.child.stdin = None;
         patience::ended(&self.identity);
         self.child.wait().unwrap();
     }
 
-    /// Lets it begin: a prompt ends where the input does.
+    /// Closes its input, which ends the prompt, so that the agent begins.
     pub fn end_prompt(&mut self) {
         self.child.stdin = None;
     }
@@ -151,7 +151,7 @@ impl Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // After its end both only say so.
+        // After its exit these do nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

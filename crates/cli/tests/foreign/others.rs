@@ -1,4 +1,4 @@
-//! Agents that keep no list of what runs: they are found by their locks and by the files that they hold open.
+//! Agents that do not record their running processes are found by their locks and by the files that they hold open.
 
 use crate::one_home::OneHome;
 use ostler_mock_llm::agents::Agent;
@@ -27,7 +27,7 @@ fn a_foreign_opencode_is_named_while_it_holds_its_database() {
     home.asked();
     let shown = home.until_foreign(&foreign);
     assert_eq!((shown["agent"].as_str(), shown["known_by"].as_str()), (Some("opencode"), Some("open_file")));
-    assert!(shown["native_id"].is_null(), "which of its conversations it is at cannot be seen from outside");
+    assert!(shown["native_id"].is_null(), "which of its conversations it uses cannot be seen from outside");
     assert_eq!(shown["cwd"], home.work().to_str().unwrap());
     foreign.kill();
     assert_eq!(home.foreign(&foreign), None);

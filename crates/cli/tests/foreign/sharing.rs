@@ -1,5 +1,5 @@
-//! A foreign process at a conversation of ours: before a start it is named and we stay away, or it is ended with its turn saved;
-//! while ours runs it is reported and left alone.
+//! A foreign process uses the conversation of a session. Before a start it is named and nothing is started, or it is
+//! ended with its turn saved. While the session's own agent runs, the foreign process is reported and not ended.
 
 use crate::one_home::{Foreign, OneHome};
 use ostler_mock_llm::agents::Agent;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const HEADLESS: [&str; 6] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
-/// A foreign claude that goes on with a conversation.
+/// A foreign claude that continues a conversation.
 fn claude_at(home: &OneHome, native_id: &str, prompt: &str) -> Foreign {
     let message = json!({"type": "user", "message": {"role": "user", "content": prompt}});
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", native_id]).collect();
@@ -17,7 +17,7 @@ fn claude_at(home: &OneHome, native_id: &str, prompt: &str) -> Foreign {
     foreign
 }
 
-/// A session of claude with one turn behind it.
+/// A session of claude that has finished one turn.
 fn session<'a>(home: &'a OneHome, flags: &[&str]) -> Session<'a> {
     let work = home.work();
     let place = ["--cwd", work.to_str().unwrap()];
@@ -26,7 +26,7 @@ fn session<'a>(home: &'a OneHome, flags: &[&str]) -> Session<'a> {
     session
 }
 
-/// Ended, and its helpers have left.
+/// A session that has ended, and the id of its conversation.
 fn ended<'a>(home: &'a OneHome) -> (Session<'a>, String) {
     let session = session(home, &[]);
     home.harness.run(&["wait", session.id()]).exits(0);
@@ -55,7 +55,7 @@ fn a_foreign_claude_is_named_and_nothing_is_started_beside_it() {
 }
 
 #[test]
-fn takeover_ends_a_foreign_claude_with_its_turn_saved_and_goes_on() {
+fn takeover_ends_a_foreign_claude_with_its_turn_saved_and_continues() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let (session, native_id) = ended(&home);
     let foreign = claude_at(&home, &native_id, "say the foreign process said this");
@@ -70,7 +70,7 @@ fn takeover_ends_a_foreign_claude_with_its_turn_saved_and_goes_on() {
 }
 
 #[test]
-fn takeover_in_the_middle_of_a_foreign_turn_keeps_what_it_was_told() {
+fn takeover_in_the_middle_of_a_foreign_turn_keeps_its_prompt() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let (session, native_id) = ended(&home);
     let foreign = claude_at(&home, &native_id, "hang");
@@ -81,7 +81,7 @@ fn takeover_in_the_middle_of_a_foreign_turn_keeps_what_it_was_told() {
 }
 
 #[test]
-fn a_foreign_process_who_joins_is_reported_everywhere_and_left_alone() {
+fn a_foreign_process_that_joins_is_reported_everywhere_and_not_ended() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let session = session(&home, &["--keep"]);
     let native_id = session.show().native_id.unwrap();
@@ -95,7 +95,7 @@ fn a_foreign_process_who_joins_is_reported_everywhere_and_left_alone() {
     let listed = home.harness.run(&["ls"]).exits(0).stdout;
     assert!(listed.contains(&name), "{listed}");
     let events = home.harness.run(&["events"]).exits(0).stdout;
-    assert_eq!(events.matches("is using this conversation too").count(), 1, "it is said once: {events}");
+    assert_eq!(events.matches("is using this conversation too").count(), 1, "it is reported once: {events}");
     assert!(foreign.identity.may_live());
 }
 
@@ -114,5 +114,5 @@ fn a_foreign_codex_is_named_by_its_lock_and_takeover_ends_it() {
     let output = home.harness.run(&["resume", "--takeover", session.id(), "say three"]).exits(0);
     assert!(!foreign.identity.may_live());
     assert_eq!(output.stdout, "three\n");
-    assert!(home.last_request().contains("hang"), "what the foreign process was told is not forgotten");
+    assert!(home.last_request().contains("hang"), "the prompt of the foreign process is not forgotten");
 }

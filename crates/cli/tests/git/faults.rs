@@ -1,4 +1,4 @@
-//! A few random faults, always the same ones. `cargo xtask chaos git` does as many as one likes.
+//! A few random faults, always the same ones. `cargo xtask chaos git` injects any number.
 
 use ostler_chaos::git::operation::Operation;
 use ostler_chaos::git::{IN_ONE_WORLD, play};

@@ -7,7 +7,7 @@ fn made(repo: &Repo, name: &str, script: &str) {
     repo.ostler(&["run", "-w", name, "--", "sh", "-c", script]).exits(0);
 }
 
-/// Another file system in a folder of a tree, which cannot be removed with it. Needs root.
+/// A file system that is mounted in a folder of a tree, so that the folder cannot be removed. Needs root.
 struct Busy(std::path::PathBuf);
 
 impl Busy {
@@ -67,7 +67,7 @@ fn a_removal_that_cannot_delete_everything_says_so_and_can_be_repeated() {
         repo.ostler(&["worktree", "rm", "x"]).exits(1);
         assert!(repo.ostler(&["worktree", "gc"]).exits(0).stdout.contains("x: kept"));
         drop(busy);
-        // What somebody has put there since is not ours to delete.
+        // A file that was written there since is not deleted.
         write(&repo.tree("x").join("since.txt"), "since\n");
         assert!(repo.ostler(&["worktree", "rm", "x"]).exits(7).complaint().contains("x"));
         assert!(repo.tree("x").join("since.txt").exists());
@@ -79,12 +79,14 @@ fn a_removal_that_cannot_delete_everything_says_so_and_can_be_repeated() {
         }
         // The name is free again.
         made(&repo, "x", "true");
-        assert!(repo.ostler(&["worktree", "ls"]).exits(0).stdout.contains("has nothing") || repo.tree("x").is_dir());
-        assert!(!repo.ostler(&["worktree", "ls"]).exits(0).stdout.contains("being removed"));
+        assert_eq!(std::fs::read_to_string(repo.tree("x").join("a.txt")).unwrap(), "one\n");
+        let listed = repo.ostler(&["worktree", "ls"]).exits(0).stdout;
+        let line = listed.lines().find(|line| line.starts_with("x ")).unwrap_or_default();
+        assert!(line.ends_with("nothing that is not elsewhere"), "{listed}");
     }
 }
 
-/// Makes what git has made of the tree `x` when it and ostler are killed, by these commands of a shell.
+/// Git and ostler are killed while they make the tree `x`. These shell commands make what git has made until then.
 fn killed_while_making(repo: &mut Repo, commands: &str) {
     let path = repo.harness.variable("PATH").unwrap();
     let found = repo.harness.command("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
@@ -104,26 +106,32 @@ fn killed_while_making(repo: &mut Repo, commands: &str) {
 
 /// Git has made the branch.
 const BRANCH: &str = "$real branch ostler/x main";
-/// Git knows the tree, and has not written yet what is checked out there.
+/// Git has a record of the tree, and has not written yet what is checked out there.
 const NO_HEAD: &str = "$real worktree add -q --lock --reason initializing -b ostler/x .worktrees/x && \
                        git=$($real rev-parse --absolute-git-dir) && \
                        echo 0000000000000000000000000000000000000000 > $git/worktrees/x/HEAD";
 
 #[test]
-fn a_launch_that_is_killed_between_the_branch_and_the_tree_leaves_no_name_that_cannot_be_used() {
+fn after_a_launch_that_was_killed_between_branch_and_tree_nothing_of_it_is_left() {
     for left in [BRANCH, NO_HEAD] {
         let mut repo = Repo::new();
         let before = repo.state();
-        for next in [&["run", "-w", "x", "--", "true"][..], &["worktree", "gc"], &["worktree", "rm", "x"]] {
+        // Each command first removes what is left, so for the last one there is no such tree.
+        let commands =
+            [(&["run", "-w", "x", "--", "true"][..], 0), (&["worktree", "gc"], 0), (&["worktree", "rm", "x"], 3)];
+        for (next, code) in commands {
             killed_while_making(&mut repo, left);
             assert!(repo.git(&["branch", "--list", "ostler/*"]).ends_with("ostler/x"));
-            repo.ostler(next);
-            repo.ostler(&["worktree", "gc"]).exits(0);
+            repo.ostler(next).exits(code);
+            if next[0] == "run" {
+                assert!(repo.tree("x").join("a.txt").exists());
+                repo.ostler(&["worktree", "gc"]).exits(0);
+            }
             repo.has_no_traces();
             repo.git(&["fsck", "--no-dangling"]);
             assert_eq!(repo.state(), before, "{next:?}");
         }
-        // A branch of a person is not taken for one of those.
+        // A person's branch with this name is neither removed nor used.
         repo.git(&["branch", "ostler/x"]);
         repo.ostler(&["worktree", "gc"]).exits(0);
         assert!(repo.ostler(&["run", "-w", "x", "--", "true"]).exits(2).complaint().contains("exists already"));

@@ -1,18 +1,18 @@
-//! Work comes to a branch when it is checked, and otherwise nothing changes.
+//! Work lands on a branch when its check passes. Otherwise nothing changes.
 
 use crate::repo::Repo;
 use ostler_testkit::patience;
 
-/// A session that has done this in a tree of its own.
+/// A session that has run this script in a tree of its own.
 fn worked(repo: &Repo, name: &str, script: &str) {
     repo.ostler(&["run", "-w", "--name", name, "--", "sh", "-c", script]).exits(0);
 }
 
 #[test]
-fn work_lands_as_one_commit_of_the_person_and_its_tree_can_go() {
+fn work_lands_as_one_commit_of_the_person_and_its_tree_can_be_removed() {
     let repo = Repo::new();
     worked(&repo, "fix", "echo two >> a.txt; git add .; git commit -qm inner; echo new > new.txt");
-    // What the person does meanwhile is in nobody's way.
+    // The person's own changes do not hinder the landing.
     repo.write("mine.txt", "mine\n");
     repo.write("below/b.txt", "changed\n");
     let landed =
@@ -25,7 +25,7 @@ fn work_lands_as_one_commit_of_the_person_and_its_tree_can_go() {
     assert_eq!(std::fs::read_to_string(repo.folder.join("a.txt")).unwrap(), "one\ntwo\n");
     assert_eq!(repo.git(&["status", "--porcelain"]), " M below/b.txt\n?? mine.txt");
     assert!(repo.ostler(&["land", "fix"]).exits(0).stdout.contains("nothing to land"));
-    // Its own commits are kept, so nothing is lost with it.
+    // The session's own commits are kept, so nothing is lost with the tree.
     repo.ostler(&["worktree", "rm", "fix"]).exits(0);
     assert_eq!(repo.git(&["log", "--format=%s", "-2", "refs/ostler/landed/fix"]).lines().nth(1), Some("inner"));
     repo.has_no_traces();
@@ -33,7 +33,7 @@ fn work_lands_as_one_commit_of_the_person_and_its_tree_can_go() {
 }
 
 #[test]
-fn what_an_agent_has_done_is_called_by_the_first_line_of_its_prompt() {
+fn the_work_of_an_agent_lands_with_the_first_line_of_its_prompt_as_subject() {
     let repo = Repo::new();
     repo.ostler(&["run", "-w", "--name", "short", "demo", "run-command echo x > x.txt\nand nothing else"]).exits(0);
     repo.ostler(&["land", "short"]).exits(0);
@@ -59,7 +59,7 @@ fn a_conflict_or_a_failed_check_changes_nothing() {
     assert_eq!(repo.git(&["show", "ostler/right:a.txt"]), "right", "its work is on its branch");
 
     worked(&repo, "third", "echo third > third.txt");
-    // What cannot be started is refused before anything is built or committed.
+    // A check that cannot be started is refused before anything is built or committed.
     let branch = repo.git(&["rev-parse", "ostler/third"]);
     for check in ["", " ", "no-such-program-here --now", "if"] {
         for refused in [&["land", "third", "--check", check][..], &["compare", "third", "--check", check]] {
@@ -72,7 +72,7 @@ fn a_conflict_or_a_failed_check_changes_nothing() {
         let failed = repo.ostler(&["land", "third", "--check", check]).exits(1);
         let words = failed.complaint();
         assert!(words.contains("the check failed") && words.contains("nothing has changed"), "{words}");
-        // As it says.
+        // The message names the session that has the output of the check.
         let log = repo.ostler(&["logs", words.rsplit(' ').next().unwrap()]).exits(0);
         assert!(format!("{}{}", log.stdout, log.stderr).contains(said), "{log:?}");
         assert_eq!(repo.state(), before);
@@ -95,7 +95,7 @@ fn a_conflict_or_a_failed_check_changes_nothing() {
 }
 
 #[test]
-fn of_commits_that_land_one_by_one_each_has_to_pass_the_check() {
+fn each_commit_of_those_that_land_one_by_one_has_to_pass_the_check() {
     let repo = Repo::new();
     let script = "touch broken; git add .; git commit -qm 'break it'; git rm -q broken; git commit -qm 'repair it'; echo 3 > 3.txt";
     worked(&repo, "steps", script);
@@ -103,7 +103,7 @@ fn of_commits_that_land_one_by_one_each_has_to_pass_the_check() {
     let refused = repo.ostler(&["land", "steps", "--rebase", "--check", "! test -e broken"]).exits(1);
     assert!(refused.complaint().contains("the check failed at the commit \"break it\""), "{refused:?}");
     assert_eq!(repo.state(), before);
-    // Each is checked with its own files, in order.
+    // Each commit is checked with its own files, in order.
     let seen = repo.harness.root().join("seen");
     let check = format!("echo $(ls) >> {}", seen.display());
     repo.ostler(&["land", "steps", "--rebase", "--check", &check]).exits(0);
@@ -143,11 +143,11 @@ fn a_branch_that_is_checked_out_moves_with_its_files_or_not_at_all() {
     let refused = repo.ostler(&["land", "fix"]).exits(1);
     assert!(refused.complaint().contains("cannot be moved where it is checked out"), "{refused:?}");
     assert_eq!(repo.state(), before);
-    // A branch that nobody has checked out.
+    // A branch that is not checked out anywhere.
     repo.ostler(&["land", "fix", "--into", "release"]).exits(0);
     assert_eq!(repo.git(&["show", "release:a.txt"]), "fixed");
     assert_eq!(std::fs::read_to_string(repo.folder.join("a.txt")).unwrap(), "unfinished\n");
-    // What is no branch is refused before anything is committed.
+    // A name that is not a branch is refused before anything is committed.
     repo.git(&["tag", "v1"]);
     worked(&repo, "later", "echo later > later.txt");
     for name in ["nowhere", "v1", "HEAD", ""] {
@@ -156,7 +156,7 @@ fn a_branch_that_is_checked_out_moves_with_its_files_or_not_at_all() {
         assert_eq!(repo.git(&["rev-parse", "ostler/later"]), repo.git(&["rev-parse", "main"]));
     }
     repo.git(&["checkout", "--quiet", "a.txt"]);
-    // A lock that somebody's git has left.
+    // A lock that another git process has left.
     repo.write(".git/index.lock", "");
     let before = repo.state();
     repo.ostler(&["land", "fix"]).exits(1);
@@ -168,12 +168,12 @@ fn a_branch_that_is_checked_out_moves_with_its_files_or_not_at_all() {
 }
 
 #[test]
-fn a_branch_that_cannot_be_moved_takes_its_files_and_its_index_back() {
+fn files_and_index_are_restored_when_the_branch_cannot_be_moved() {
     let repo = Repo::new();
     worked(&repo, "fix", "echo two >> a.txt; echo new > new.txt; rm below/b.txt");
     repo.write("mine.txt", "mine\n");
     let before = repo.git(&["rev-parse", "main"]);
-    // Another git is about to move it, or died when it was.
+    // Another git process is about to move the branch, or was killed when it was.
     repo.write(".git/refs/heads/main.lock", "");
     let refused = repo.ostler(&["land", "fix"]).exits(1);
     assert!(refused.complaint().contains("main.lock"), "{refused:?}");
@@ -191,14 +191,14 @@ fn a_branch_that_cannot_be_moved_takes_its_files_and_its_index_back() {
 fn a_session_at_work_or_without_a_tree_or_a_branch_does_not_land() {
     let repo = Repo::new();
     repo.ostler(&["run", "-d", "-w", "busy", "--name", "busy", "--", "sleep", "600"]).exits(0);
-    assert!(repo.ostler(&["land", "busy"]).exits(7).complaint().contains("is still at work"));
+    assert!(repo.ostler(&["land", "busy"]).exits(7).complaint().contains("is still working"));
     repo.ostler(&["stop", "busy"]).exits(0);
     repo.ostler(&["run", "--name", "plain", "--", "true"]).exits(0);
     assert!(repo.ostler(&["land", "plain"]).exits(2).complaint().contains("has no worktree"));
     repo.git(&["checkout", "--quiet", "--detach"]);
     worked(&repo, "no branch", "echo x > x.txt");
     assert!(repo.ostler(&["land", "no branch"]).exits(2).complaint().contains("--into"));
-    // One that waits for more may land what it has.
+    // A session that waits for messages may land the work that it has done.
     repo.git(&["checkout", "--quiet", "main"]);
     repo.ostler(&["run", "-d", "--keep", "-w", "kept", "--name", "kept", "demo", "say hello"]).exits(0);
     repo.ostler(&["wait", "--until", "turn", "kept"]).exits(0);
@@ -208,9 +208,9 @@ fn a_session_at_work_or_without_a_tree_or_a_branch_does_not_land() {
 }
 
 #[test]
-fn many_land_at_once_one_on_top_of_the_other_and_every_commit_passes_the_check() {
+fn many_sessions_land_at_once_one_after_the_other_and_every_commit_passes_the_check() {
     let repo = Repo::new();
-    // Each adds a file; two that are wrong add one that the check refuses.
+    // Each session adds a file; two of them add one that the check refuses.
     let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
     for name in &names {
         let file = if ["s3", "s7"].contains(&name.as_str()) { "wrong" } else { "right" };
@@ -228,7 +228,7 @@ fn many_land_at_once_one_on_top_of_the_other_and_every_commit_passes_the_check()
     assert_eq!(repo.git(&["rev-list", "--count", "main"]), "19");
     assert_eq!(repo.git(&["log", "--merges", "--format=%h"]), "");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
-    // Every commit that the branch ever had passes, those before the present ones too.
+    // Every commit at which the branch has ever been passes the check.
     let moves = repo.git(&["log", "--walk-reflogs", "--format=%H", "main"]);
     assert_eq!(moves.lines().count(), 19);
     for commit in moves.lines() {
@@ -242,10 +242,10 @@ fn many_land_at_once_one_on_top_of_the_other_and_every_commit_passes_the_check()
 }
 
 #[test]
-fn a_branch_that_moves_during_the_check_is_built_on_again() {
+fn work_is_built_and_checked_again_when_the_branch_moves_during_the_check() {
     let repo = Repo::new();
     worked(&repo, "fix", "echo fixed > fixed.txt");
-    // The first check lets a person commit before it ends.
+    // The first check waits until a person has committed.
     let (began, done) = (repo.harness.root().join("began"), repo.harness.root().join("done"));
     let check = format!("echo >> {}; until [ -e {} ]; do sleep 0.05; done", began.display(), done.display());
     let landing = repo.start_in(&repo.folder, &["land", "fix", "--check", &check]);
@@ -281,7 +281,7 @@ fn a_landing_that_is_killed_leaves_the_branch_where_it_was_and_the_next_one_work
 }
 
 #[test]
-fn work_that_is_in_the_middle_of_something_does_not_land() {
+fn work_in_the_middle_of_a_merge_or_of_another_session_does_not_land() {
     let repo = Repo::new();
     worked(&repo, "left", "echo left > a.txt; git commit -qam left");
     worked(&repo, "right", "echo right > a.txt; git commit -qam right; git merge -q ostler/left; true");
@@ -290,7 +290,7 @@ fn work_that_is_in_the_middle_of_something_does_not_land() {
         assert!(repo.ostler(words).exits(7).complaint().contains("a merge is in progress"));
         assert_eq!(repo.state(), before);
     }
-    // A repository inside, which would land as a name without contents.
+    // A repository inside the tree, which would land as a name without contents.
     worked(&repo, "inner", "git init -q inner; echo x > inner/x; cd inner; git add .; git commit -qm x");
     assert!(repo.ostler(&["land", "inner"]).exits(7).complaint().contains("is a repository of its own"));
     // Another session works in its tree.
@@ -304,7 +304,7 @@ fn work_that_is_in_the_middle_of_something_does_not_land() {
 }
 
 #[test]
-fn a_branch_that_somebody_is_in_the_middle_of_or_has_twice_does_not_move() {
+fn a_branch_that_is_being_rebased_or_is_checked_out_twice_does_not_move() {
     let repo = Repo::new();
     worked(&repo, "fix", "echo fixed > fixed.txt");
     repo.git(&["checkout", "--quiet", "-b", "side"]);
@@ -324,7 +324,7 @@ fn a_branch_that_somebody_is_in_the_middle_of_or_has_twice_does_not_move() {
     repo.git(&["worktree", "add", "--quiet", "--force", "../twice", "main"]);
     assert!(repo.ostler(&["land", "fix"]).exits(1).complaint().contains("checked out in two worktrees"));
     repo.git(&["worktree", "remove", "../twice"]);
-    // Settings of a person that are about merging by hand.
+    // A person's settings for merging by hand have no effect.
     for setting in ["no", "only"] {
         repo.git(&["config", "merge.ff", setting]);
         worked(&repo, &format!("ff {setting}"), &format!("echo x > {setting}.txt"));

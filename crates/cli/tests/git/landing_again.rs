@@ -1,4 +1,4 @@
-//! Landing that is interrupted, that fails, that is repeated, and where repositories are laid out in another way.
+//! Landings that are interrupted, fail or are repeated, and landings in a repository with another layout.
 
 use crate::repo::{Repo, write};
 use ostler_sys::process::Pidfd;
@@ -27,12 +27,12 @@ fn a_landing_that_is_interrupted_leaves_neither_its_check_nor_its_tree() {
         Pidfd::open(landing.process()).unwrap().unwrap().signal(signal).unwrap();
         let left = landing.finish().exits(6);
         assert!(left.complaint().contains("nothing has changed"), "{left:?}");
-        // At once, and not by the next landing.
+        // It is removed at once, not by the next landing.
         assert_eq!(repo.state(), before);
         let trees: Vec<_> = repo.tree("").read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(trees, ["fix"]);
         assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2);
-        assert!(repo.harness.ls().iter().all(|shown| shown.ended), "the check runs");
+        assert!(repo.harness.ls().iter().all(|shown| shown.ended), "the check still runs");
     }
     repo.ostler(&["land", "fix", "--check", "true"]).exits(0);
 }
@@ -56,7 +56,7 @@ fn a_session_that_has_landed_lands_again_with_what_it_has_done_since() {
         worked(&repo, "fix", "echo two > a.txt; git commit -qam inner; echo new > new.txt");
         repo.ostler(&["land", "fix"]).exits(0);
         assert!(repo.ostler(&[&["land", "fix"], how].concat()).exits(0).stdout.contains("nothing to land"));
-        // The same lines once more, which both sides have changed since the session began.
+        // The session changes the same lines once more, which both sides have changed since it began.
         works_on(&repo, "fix", "a.txt", "three\n");
         repo.write("mine.txt", "mine\n");
         repo.commit("mine");
@@ -69,14 +69,14 @@ fn a_session_that_has_landed_lands_again_with_what_it_has_done_since() {
         works_on(&repo, "fix", "a.txt", "four\n");
         repo.ostler(&["land", "fix"]).exits(0);
         assert_eq!(repo.git(&["show", "main:a.txt"]), "four");
-        // What a person has done with it meanwhile is a conflict, as ever.
+        // A change by the person in the same lines is a conflict, as always.
         repo.write("a.txt", "theirs\n");
         repo.commit("theirs");
         works_on(&repo, "fix", "a.txt", "five\n");
         let before = repo.state();
         repo.ostler(&["land", "fix"]).exits(1);
         assert_eq!(repo.state(), before);
-        // Another branch has none of it yet.
+        // Another branch has none of the work yet.
         repo.git(&["branch", "release", "main~0"]);
         repo.git(&["update-ref", "refs/heads/release", &repo.git(&["rev-list", "--max-parents=0", "main"])]);
         repo.ostler(&["land", "fix", "--into", "release"]).exits(0);
@@ -87,7 +87,7 @@ fn a_session_that_has_landed_lands_again_with_what_it_has_done_since() {
 }
 
 #[test]
-fn a_repository_that_lies_apart_from_its_tree_can_be_landed_in() {
+fn work_lands_where_the_git_directory_is_apart_from_the_tree() {
     let repo = Repo::empty("apart");
     repo.git(&["init", "--quiet", "--separate-git-dir", repo.harness.root().join("elsewhere.repo").to_str().unwrap()]);
     repo.write("a.txt", "one\n");
@@ -115,6 +115,6 @@ fn a_hook_that_fails_is_named_and_nothing_is_left() {
     assert!(words.contains("the post-checkout hook") && words.contains("no licence"), "{words}");
     assert!(!repo.tree("x").exists());
     assert_eq!(repo.git(&["branch", "--list", "ostler/x"]), "");
-    // It is for what the person does: landing runs no hooks.
+    // Hooks are for the person's own commands: landing runs none.
     repo.ostler(&["land", "fix"]).exits(0);
 }

@@ -1,4 +1,5 @@
-//! Landings take their turns, with each other and with those who make trees, also when one of them is killed and its git works on.
+//! Landings and commands that make trees work one after the other, also when a landing is killed and its git process
+//! still runs.
 
 use crate::repo::Repo;
 use ostler_sys::lock;
@@ -6,7 +7,7 @@ use ostler_testkit::{Started, patience};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Waits until a process waits for this lock. The kernel lists those that do with an arrow.
+/// Waits until a process waits for this lock. The kernel lists waiting processes with an arrow.
 fn until_it_waits(started: &Started, file: &Path) {
     let inode = format!(":{} ", file.metadata().unwrap().ino());
     patience::until(&format!("{} is waited for", file.display()), &[], || {
@@ -22,14 +23,14 @@ fn worked(repo: &Repo, name: &str) {
 }
 
 #[test]
-fn the_git_of_a_killed_landing_is_waited_for() {
+fn a_landing_waits_for_the_git_process_of_a_killed_landing() {
     let repo = Repo::new();
     let began = repo.harness.root().join("began");
     let fifo = repo.harness.root().join("fifo");
     let mut make = repo.harness.command("mkfifo");
     make.arg(&fifo);
     Started::new(make, None).finish().exits(0);
-    // In the person's own tree, git writes this file only when it is told to go on.
+    // In the person's own tree, git finishes this file only when something is written to the fifo.
     let script = repo.harness.root().join("slow.sh");
     let text = format!(
         "cat; [ \"$PWD\" = {} ] || exit 0; echo > {}; read word < {}\n",
@@ -55,14 +56,14 @@ fn the_git_of_a_killed_landing_is_waited_for() {
 }
 
 #[test]
-fn a_tree_that_another_one_makes_meanwhile_does_not_fail_a_landing() {
+fn a_tree_that_is_being_made_meanwhile_does_not_fail_a_landing() {
     let repo = Repo::new();
     worked(&repo, "fix");
     let (began, done) = (repo.harness.root().join("began"), repo.harness.root().join("done"));
     let check = format!("echo > {}; until [ -e {} ]; do sleep 0.05; done", began.display(), done.display());
     let landing = repo.start_in(&repo.folder, &["land", "fix", "--check", &check]);
     patience::until("the check has begun", &[repo.harness.root()], || began.exists().then_some(()));
-    // As git leaves it for a moment while it adds a tree.
+    // The files that git has for a moment while it adds a tree.
     let file = repo.folder.join(".git/ostler.changing.lock");
     let making = lock::exclusive(std::fs::File::open(&file).unwrap().into()).unwrap();
     let half = repo.folder.join(".git/worktrees/half");

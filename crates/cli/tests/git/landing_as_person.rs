@@ -1,4 +1,4 @@
-//! Commits that land are the person's: by their name, with their signature, and without their hooks.
+//! Commits that land are the person's: with the person's name and signature. The person's hooks do not run.
 
 use crate::repo::Repo;
 use std::path::Path;
@@ -7,8 +7,8 @@ fn worked(repo: &Repo, name: &str, script: &str) {
     repo.ostler(&["run", "-w", "--name", name, "--", "sh", "-c", script]).exits(0);
 }
 
-/// As on a machine on which git was never told who uses it.
-fn nobody() -> Repo {
+/// A repository on a machine on which git has neither name nor email address of the person.
+fn repo_without_identity() -> Repo {
     let repo = Repo::new();
     repo.git(&["config", "--global", "--unset", "user.name"]);
     repo.git(&["config", "--global", "--unset", "user.email"]);
@@ -22,8 +22,8 @@ fn script(repo: &Repo, path: &Path, text: &str) {
 }
 
 #[test]
-fn without_a_name_nothing_lands_and_nothing_was_made() {
-    let mut repo = nobody();
+fn without_a_name_nothing_lands_and_nothing_is_made() {
+    let mut repo = repo_without_identity();
     worked(&repo, "fix", "echo new > new.txt");
     worked(&repo, "done", "true");
     let person = ["-c", "user.name=S", "-c", "user.email=s@s", "commit", "-qam", "inner"].join(" ");
@@ -43,16 +43,16 @@ fn without_a_name_nothing_lands_and_nothing_was_made() {
             );
         }
     }
-    // No commit is needed for this.
+    // Without work no commit is made, so no name is needed.
     let seen = objects();
     assert!(repo.ostler(&["land", "done"]).exits(0).stdout.contains("nothing to land"));
     assert_eq!(objects(), seen);
-    // Work is saved all the same.
+    // Work is saved also without a name.
     worked(&repo, "saved", "echo saved > saved.txt");
     repo.ostler(&["worktree", "rm", "--force", "saved"]).exits(0);
     assert_eq!(repo.git(&["show", "refs/ostler/saved/saved:saved.txt"]), "saved");
 
-    // Some have their name in variables.
+    // The name may be in variables.
     for (name, value) in [("NAME", "By Variable"), ("EMAIL", "variable@example.com")] {
         for who in ["AUTHOR", "COMMITTER"] {
             repo.harness.set(&format!("GIT_{who}_{name}"), value);
@@ -64,7 +64,7 @@ fn without_a_name_nothing_lands_and_nothing_was_made() {
 
 #[test]
 fn a_worker_is_refused_before_it_works_when_nothing_could_land() {
-    let repo = nobody();
+    let repo = repo_without_identity();
     repo.write(".ostler/agents/demo.md", "---\nagent: demo\n---\nsay hello\n");
     let refused = repo.ostler(&["worker", "-d"]).exits(2);
     assert!(refused.complaint().contains("user.name"), "{refused:?}");
@@ -88,7 +88,7 @@ fn what_lands_is_signed_where_the_persons_commits_are() {
         let before = repo.git(&["rev-parse", "main"]);
         repo.git(&["config", "commit.gpgSign", "true"]);
         repo.git(&["config", "gpg.program", program.to_str().unwrap()]);
-        // Only to see what would happen, nobody is asked for a key.
+        // A dry run signs nothing.
         repo.ostler(&["land", name, how, "--dry-run"]).exits(0);
         assert!(!signed.exists());
         repo.ostler(&["land", name, how]).exits(0);
@@ -99,9 +99,9 @@ fn what_lands_is_signed_where_the_persons_commits_are() {
         }
         if how == "--merge" {
             let text = repo.git(&["cat-file", "commit", "main^2"]);
-            assert!(text.contains("gpgsig"), "what was not committed came to the branch as well: {text}");
+            assert!(text.contains("gpgsig"), "the commit of the uncommitted work is signed as well: {text}");
         }
-        // As often as commits have come, and no more: each may be a touch of a key.
+        // One signature for each new commit and no more: each may need a touch of a hardware key.
         let expected = match how {
             "--squash" => 1,
             _ => 2,
@@ -111,7 +111,7 @@ fn what_lands_is_signed_where_the_persons_commits_are() {
         repo.git(&["config", "commit.gpgSign", "false"]);
     }
 
-    // One that cannot be signed does not land.
+    // A commit that cannot be signed does not land.
     worked(&repo, "late", "echo late > late.txt");
     repo.git(&["config", "commit.gpgSign", "true"]);
     script(&repo, &program, "#!/bin/sh\necho 'no secret key' >&2\nexit 2\n");

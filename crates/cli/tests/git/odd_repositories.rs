@@ -1,9 +1,11 @@
 //! Every kind of repository works, or is refused with the reason before anything is made.
 
+use crate::person::{Person, SIZE};
 use crate::repo::{Repo, write};
+use ostler_testkit::Started;
 use std::path::Path;
 
-/// Starts a session in a tree, which must print its folder; then everything goes again.
+/// Starts a session in a tree, which must print its folder. Then the tree is removed.
 #[track_caller]
 fn works(repo: &Repo, from: &Path, expected: &Path) {
     let ran = repo.ostler_in(from, &["run", "-w", "x", "--", "sh", "-c", "pwd; cat a.txt"]).exits(0);
@@ -19,13 +21,14 @@ fn repositories_of_every_kind_get_a_tree() {
     let home = repo.harness.root().join("home");
     works(&repo, &repo.folder, &repo.tree("x"));
 
-    // In a tree of the person's own, and in one of ours: beside the main tree, not below.
+    // Started in a worktree of the person, and in one of a session: the new tree is below the main tree, not below that
+    // worktree.
     repo.git(&["worktree", "add", "--quiet", "../side"]);
     works(&repo, &home.join("side"), &repo.tree("x"));
     repo.ostler(&["run", "-w", "outer", "--", "true"]).exits(0);
     works(&repo, &repo.tree("outer"), &repo.tree("x"));
 
-    // What is checked out is no branch.
+    // A commit is checked out, not a branch.
     repo.git(&["checkout", "--quiet", "--detach"]);
     works(&repo, &repo.folder, &repo.tree("x"));
     repo.git(&["checkout", "--quiet", "main"]);
@@ -37,7 +40,7 @@ fn repositories_of_every_kind_get_a_tree() {
     repo.git_in(&bare, &["worktree", "add", "--quiet", "../of-bare", "main"]);
     works(&repo, &home.join("of-bare"), &bare.join(".worktrees/x"));
 
-    // Its objects are elsewhere.
+    // The git directory is elsewhere.
     repo.git(&["clone", "--quiet", "--separate-git-dir", "../apart.git", ".", "../apart"]);
     works(&repo, &home.join("apart"), &home.join("apart/.worktrees/x"));
     repo.git_in(&home.join("apart"), &["worktree", "add", "--quiet", "../of-apart"]);
@@ -47,12 +50,12 @@ fn repositories_of_every_kind_get_a_tree() {
     repo.git(&["clone", "--quiet", ".", odd.to_str().unwrap()]);
     works(&repo, &odd, &odd.join(".worktrees/x"));
 
-    // Only a part is checked out, and so it is in the new tree.
+    // Only a part is checked out, also in the new tree.
     let sparse = home.join("sparse");
     repo.git(&["clone", "--quiet", "--sparse", ".", sparse.to_str().unwrap()]);
     works(&repo, &sparse, &sparse.join(".worktrees/x"));
 
-    // A repository inside of another, which does not know of it.
+    // A repository inside another one, which ignores it.
     repo.git(&["clone", "--quiet", ".", "build/inner"]);
     let inner = repo.folder.join("build/inner");
     works(&repo, &inner, &inner.join(".worktrees/x"));
@@ -60,7 +63,7 @@ fn repositories_of_every_kind_get_a_tree() {
 }
 
 #[test]
-fn submodules_have_trees_of_their_own_and_are_empty_in_those_of_others() {
+fn a_submodule_can_have_trees_and_is_empty_in_the_trees_of_its_outer_repository() {
     let repo = Repo::new();
     let home = repo.harness.root().join("home");
     let outer = home.join("outer");
@@ -77,13 +80,14 @@ fn submodules_have_trees_of_their_own_and_are_empty_in_those_of_others() {
     assert!(ran.stderr.contains("submodule update --init"), "{ran:?}");
     repo.ostler_in(&outer, &["worktree", "rm", "x"]).exits(0);
 
-    // What is written into such a folder is work, and git does not see it.
+    // What is written into the empty folder of a submodule is work, and git does not report it.
     repo.ostler_in(&outer, &["run", "-w", "y", "--", "sh", "-c", "mkdir -p part/deep; echo work > part/deep/w"])
         .exits(0);
     let written = outer.join(".worktrees/y/part/deep/w");
     let listed = repo.ostler_in(&outer, &["worktree", "ls"]).exits(0).stdout;
     assert!(listed.contains("1 file in a submodule that is not checked out"), "{listed}");
-    repo.ostler_in(&outer, &["worktree", "gc"]);
+    let kept = repo.ostler_in(&outer, &["worktree", "gc"]).exits(0).stdout;
+    assert!(kept.contains("y: kept, it has 1 file in a submodule that is not checked out"), "{kept}");
     for refused in [&["worktree", "rm", "y"][..], &["worktree", "rm", "--force", "y"], &["land", "y"]] {
         let refused = repo.ostler_in(&outer, refused).exits(7);
         assert!(refused.complaint().contains("submodule"), "{refused:?}");
@@ -95,7 +99,7 @@ fn submodules_have_trees_of_their_own_and_are_empty_in_those_of_others() {
 }
 
 #[test]
-fn where_only_a_part_is_checked_out_only_what_was_done_lands() {
+fn in_a_sparse_checkout_only_what_was_done_lands() {
     let repo = Repo::new();
     for part in ["one", "two", "three"] {
         repo.write(&format!("{part}/file.txt"), "text\n");
@@ -104,7 +108,7 @@ fn where_only_a_part_is_checked_out_only_what_was_done_lands() {
     let sparse = repo.harness.root().join("home/sparse");
     repo.git(&["clone", "--quiet", "--sparse", ".", sparse.to_str().unwrap()]);
     repo.git_in(&sparse, &["sparse-checkout", "set", "one"]);
-    // Also outside of that part.
+    // The session also works outside of that part.
     let script = "echo more >> one/file.txt; mkdir -p two; echo new > two/new.txt";
     repo.ostler_in(&sparse, &["run", "-w", "x", "--", "sh", "-c", script]).exits(0);
     let stat = repo.ostler_in(&sparse, &["diff", "x", "--stat"]).exits(0).stdout;
@@ -122,7 +126,7 @@ fn where_only_a_part_is_checked_out_only_what_was_done_lands() {
     assert!(!sparse.join("three").exists());
     let gone = repo.ostler_in(&sparse, &["worktree", "gc"]).exits(0).stdout;
     assert_eq!(gone, "x: removed\n");
-    // And saved.
+    // It is saved as well.
     repo.ostler_in(&sparse, &["run", "-w", "y", "--", "sh", "-c", "mkdir -p two; echo saved > two/saved.txt"]).exits(0);
     repo.ostler_in(&sparse, &["worktree", "rm", "--force", "y"]).exits(0);
     assert_eq!(repo.git_in(&sparse, &["show", "refs/ostler/saved/y:two/saved.txt"]), "saved");
@@ -130,7 +134,7 @@ fn where_only_a_part_is_checked_out_only_what_was_done_lands() {
 }
 
 #[test]
-fn a_submodule_lands_at_a_commit_that_is_somewhere_else_too() {
+fn a_submodule_lands_only_at_a_commit_that_is_also_elsewhere() {
     let repo = Repo::new();
     let home = repo.harness.root().join("home");
     let (shared, outer) = (home.join("shared.git"), home.join("outer"));
@@ -154,14 +158,14 @@ fn a_submodule_lands_at_a_commit_that_is_somewhere_else_too() {
         assert!(words.contains("push origin HEAD:refs/heads/BRANCH"), "{words}");
         assert_eq!(repo.git_in(&outer, &["rev-parse", "main", "ostler/x"]), format!("{before}\n{before}"));
     }
-    // The person's own checkout has it.
+    // The person's own checkout of the submodule has the commit.
     repo.git_in(&outer.join("a part"), &["fetch", "--quiet", part.to_str().unwrap(), "HEAD:refs/heads/deep"]);
     assert!(repo.ostler_in(&outer, &["land", "x", "--dry-run"]).exits(0).stdout.contains("2 files"));
     repo.git_in(&outer.join("a part"), &["branch", "--delete", "--force", "deep"]);
     repo.ostler_in(&outer, &["land", "x", "--dry-run"]).exits(7);
-    // It is pushed, as the message says.
+    // The commit is pushed, as the message says.
     repo.git_in(&part, &["push", "--quiet", "origin", "HEAD:refs/heads/deep"]);
-    // What is not committed there would silently stay behind.
+    // What is not committed in the submodule would silently not land.
     write(&part.join("new.txt"), "not committed\n");
     let refused = repo.ostler_in(&outer, &["land", "x"]).exits(7);
     assert!(refused.complaint().contains("a part has uncommitted changes, which would not land"), "{refused:?}");
@@ -169,7 +173,7 @@ fn a_submodule_lands_at_a_commit_that_is_somewhere_else_too() {
     std::fs::remove_file(part.join("new.txt")).unwrap();
     repo.ostler_in(&outer, &["land", "x"]).exits(0);
     assert!(repo.git_in(&outer, &["ls-tree", "main", "a part"]).contains(&deep));
-    // A repository that git was made to take for a part of the tree is nowhere else, either.
+    // A repository that was added to the tree with `git add` is nowhere else, either.
     let script = "git init -q own; cd own; echo x > x; git add .; git commit -qm x; cd ..; git add own 2>&1";
     repo.ostler_in(&outer, &["run", "-w", "y", "--", "sh", "-c", script]).exits(0);
     let refused = repo.ostler_in(&outer, &["land", "y"]).exits(7);
@@ -204,7 +208,7 @@ fn what_cannot_work_is_refused_and_nothing_was_made() {
     refused(&["-w", "x", "--base=--help", "--", "true"], "is not a commit");
     refused(&["-w", "x", "claude", "hello"], "not installed");
     refused(&["-w", "x", "--exclusive", "--", "true"], "cannot be used with");
-    // Branches with which there can be none of ours.
+    // Branches beside which there can be no branch `ostler/x`.
     for (branch, advice) in [("ostler", "git branch -m ostler NEW"), ("ostler/x/y", "git branch -m ostler/x/y NEW")] {
         repo.git(&["branch", branch]);
         let refused = repo.ostler(&["run", "-w", "x", "--", "true"]).exits(2);
@@ -223,7 +227,7 @@ fn what_cannot_work_is_refused_and_nothing_was_made() {
     std::os::unix::fs::symlink("elsewhere", repo.folder.join(".worktrees")).unwrap();
     assert!(repo.ostler(&["run", "-w", "x", "--", "true"]).exits(2).complaint().contains("cannot be used"));
     std::fs::remove_file(repo.folder.join(".worktrees")).unwrap();
-    // It is found out only when it is started.
+    // This fails only when the program is started.
     repo.ostler(&["run", "-w", "x", "--", "/no/such/program"]);
     repo.has_no_traces();
     assert_eq!(repo.state(), before);
@@ -233,7 +237,35 @@ fn what_cannot_work_is_refused_and_nothing_was_made() {
 }
 
 #[test]
-fn variables_of_git_do_not_lead_to_another_repository_and_hooks_that_ask_get_no_answer() {
+fn a_hook_that_asks_gets_no_answer_and_the_tree_is_made() {
+    let repo = Repo::new();
+    let asked = repo.harness.root().join("asked");
+    let hook = repo.folder.join(".git/hooks/post-checkout");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let text = "#!/bin/sh\nif [ -t 0 ] || [ -t 1 ] || [ -t 2 ]; then echo terminal; fi > ASKED\n\
+                read -r answer\necho \"$? '$answer'\" >> ASKED\n";
+    repo.harness.write_program(&hook, &text.replace("ASKED", asked.to_str().unwrap()));
+    let got = || {
+        let got = std::fs::read_to_string(&asked).unwrap();
+        std::fs::remove_file(&asked).unwrap();
+        got
+    };
+    // What is piped in is for the program.
+    let mut command = repo.harness.command(repo.harness.program());
+    command.current_dir(&repo.folder).args(["run", "-w", "piped", "--", "cat"]);
+    let ran = Started::new(command, Some(b"yes\n".to_vec())).finish().exits(0);
+    assert_eq!((ran.stdout.as_str(), got().as_str()), ("yes\n", "1 ''\n"));
+
+    let words = ["run", "--cwd", repo.folder.to_str().unwrap(), "-w", "typed", "--", "true"];
+    let mut person = Person::runs(&repo.harness, SIZE, &words);
+    person.types(b"yes\n");
+    person.is_left_with(0);
+    assert_eq!(got(), "1 ''\n");
+    assert!(repo.tree("piped").is_dir() && repo.tree("typed").is_dir());
+}
+
+#[test]
+fn variables_of_git_do_not_lead_to_another_repository() {
     let mut repo = Repo::new();
     let other = Repo::new();
     for (name, value) in [("GIT_DIR", ".git"), ("GIT_WORK_TREE", "."), ("GIT_INDEX_FILE", ".git/index")] {

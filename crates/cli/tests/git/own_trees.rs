@@ -1,12 +1,12 @@
 //! Sessions work in trees of their own, and the person's own tree stays as it is.
 
-use crate::repo::{Repo, write};
+use crate::repo::Repo;
 use serde_json::Value;
 
 #[test]
 fn two_sessions_change_the_same_file_and_neither_the_person_nor_the_other_sees_it() {
     let repo = Repo::new();
-    // What a person has not finished.
+    // Unfinished work of the person.
     repo.write("a.txt", "unfinished\n");
     repo.write("staged.txt", "staged\n");
     repo.git(&["add", "staged.txt"]);
@@ -29,7 +29,7 @@ fn two_sessions_change_the_same_file_and_neither_the_person_nor_the_other_sees_i
         assert!(words.contains("from main") && words.contains("2 files changed"), "{words}");
     }
     assert_eq!(repo.state(), before);
-    // It is called like its tree.
+    // The session has the name of its tree.
     let diff = repo.ostler(&["diff", "right"]).exits(0).stdout;
     assert!(diff.contains("-one\n+right\n") && diff.contains("b/right.txt") && !diff.contains("left"), "{diff}");
     assert!(repo.ostler(&["diff", "--stat", "@last"]).exits(0).stdout.contains("2 files changed"));
@@ -38,7 +38,7 @@ fn two_sessions_change_the_same_file_and_neither_the_person_nor_the_other_sees_i
 }
 
 #[test]
-fn what_was_committed_in_a_tree_is_counted_and_what_came_from_the_branch_is_not_the_sessions_work() {
+fn commits_in_a_tree_are_counted_and_commits_from_the_branch_are_not_the_sessions_work() {
     let repo = Repo::new();
     let work = "echo mine > mine.txt; git add .; git commit -qm mine";
     repo.ostler(&["run", "-w", "work", "--", "sh", "-c", work]).exits(0);
@@ -50,7 +50,7 @@ fn what_was_committed_in_a_tree_is_counted_and_what_came_from_the_branch_is_not_
     assert_eq!(changes(&repo), serde_json::json!({"ahead": 2, "behind": 0, "changed": 1}));
     let diff = repo.ostler(&["diff", "@last"]).exits(0).stdout;
     assert!(diff.contains("mine.txt") && !diff.contains("theirs"), "{diff}");
-    // Landed: still what it did.
+    // The diff is the same after the work has landed.
     repo.git(&["merge", "--quiet", "ostler/work"]);
     assert!(repo.ostler(&["diff", "@last"]).exits(0).stdout.contains("mine.txt"));
 }
@@ -64,14 +64,14 @@ fn a_command_without_a_tree_of_its_own_has_no_diff() {
 }
 
 #[test]
-fn ignored_files_that_are_named_come_along_and_a_session_starts_where_the_person_is() {
+fn ignored_files_that_are_named_are_copied_and_a_session_starts_in_the_same_subfolder() {
     let repo = Repo::new();
     repo.write(".worktreeinclude", "*.secret\nb.txt\nnot-ignored\n");
     repo.commit("what comes along");
     repo.write("key.secret", "key\n");
     repo.write("below/other.secret", "other\n");
     repo.write("build/large", "not named\n");
-    repo.write("not-ignored", "nobody's\n");
+    repo.write("not-ignored", "not ours\n");
     std::os::unix::fs::symlink("key.secret", repo.folder.join("link.secret")).unwrap();
     let script = "pwd; cat other.secret ../key.secret ../link.secret; ls ..";
     let ran = repo.ostler_in(&repo.folder.join("below"), &["run", "-w", "x", "--", "sh", "-c", script]).exits(0);
@@ -79,7 +79,7 @@ fn ignored_files_that_are_named_come_along_and_a_session_starts_where_the_person
     assert!(ran.stdout.starts_with(&format!("{}\nother\nkey\nkey\n", below.display())), "{ran:?}");
     assert!(!ran.stdout.contains("build") && !ran.stdout.contains("not-ignored"), "{ran:?}");
     assert!(repo.tree("x").join("link.secret").is_symlink());
-    // The folder of the trees is not seen by the person, and that was noted once.
+    // The folder of the trees is not in the person's status: it was added to the exclude file, once.
     assert_eq!(repo.git(&["status", "--porcelain"]), "?? not-ignored");
     repo.ostler(&["run", "-w", "y", "--", "true"]).exits(0);
     let exclude = std::fs::read_to_string(repo.folder.join(".git/info/exclude")).unwrap();
@@ -87,11 +87,11 @@ fn ignored_files_that_are_named_come_along_and_a_session_starts_where_the_person
 }
 
 #[test]
-fn what_was_copied_is_no_work_until_it_is_changed_also_where_the_commit_does_not_ignore_it() {
+fn a_copied_file_is_not_work_until_it_is_changed_even_if_the_commit_does_not_ignore_it() {
     let repo = Repo::new();
     repo.write(".worktreeinclude", ".env\nodd*/\n");
     repo.commit("what comes along");
-    // Not committed: the tree of a session does not have it.
+    // This .gitignore is not committed, so the tree of a session does not have it.
     repo.write(".gitignore", "*.secret\nbuild/\n.env\nodd*/\n");
     repo.write(".env", "password\n");
     repo.write("odd [x]*/é", "password\n");
@@ -119,7 +119,7 @@ fn what_was_copied_is_no_work_until_it_is_changed_also_where_the_commit_does_not
 }
 
 #[test]
-fn what_was_copied_and_is_ignored_there_is_in_nobodys_way() {
+fn copied_files_that_are_ignored_do_not_land_and_do_not_keep_the_tree() {
     let repo = Repo::new();
     repo.write(".worktreeinclude", ".env\n*.secret\n");
     repo.write(".gitignore", "*.secret\nbuild/\n.env\n");
@@ -149,7 +149,7 @@ fn what_was_copied_and_is_ignored_there_is_in_nobodys_way() {
 }
 
 #[test]
-fn the_word_behind_the_option_is_a_name_an_agent_or_a_prompt() {
+fn the_word_after_the_option_is_a_name_an_agent_or_a_prompt() {
     let repo = Repo::new();
     let told = |words: &[&str]| {
         repo.ostler(&[&["run"], words].concat()).exits(0);
@@ -171,7 +171,7 @@ fn the_word_behind_the_option_is_a_name_an_agent_or_a_prompt() {
 }
 
 #[test]
-fn it_begins_with_the_commit_that_is_asked_for() {
+fn a_tree_begins_with_the_commit_that_is_asked_for() {
     let repo = Repo::new();
     let first = repo.git(&["rev-parse", "HEAD"]);
     repo.write("a.txt", "second\n");
@@ -187,7 +187,7 @@ fn it_begins_with_the_commit_that_is_asked_for() {
 }
 
 #[test]
-fn sessions_in_one_tree_are_told_of_each_other_or_refused() {
+fn a_second_session_in_one_tree_gets_a_warning_or_is_refused() {
     let repo = Repo::new();
     repo.ostler(&["run", "-d", "--keep", "demo", "say hello", "--name", "first"]).exits(0);
     let second = repo.ostler_in(&repo.folder.join("below"), &["run", "demo", "say more"]).exits(0);
@@ -200,11 +200,10 @@ fn sessions_in_one_tree_are_told_of_each_other_or_refused() {
     repo.ostler(&["stop", "first"]).exits(0);
     let alone = repo.ostler(&["run", "--exclusive", "demo", "say more"]).exits(0);
     assert!(!alone.stderr.contains("same tree"), "{alone:?}");
-    write(&repo.folder.join("elsewhere/.git/HEAD"), "ref: refs/heads/main\n");
 }
 
 #[test]
-fn a_conversation_is_copied_into_a_tree_with_the_files_that_it_knows() {
+fn a_copied_conversation_gets_a_tree_with_the_files_of_the_original() {
     let repo = Repo::new();
     repo.ostler(&["run", "--name", "plain", "demo", "say hello"]).exits(0);
     repo.write("a.txt", "unfinished\n");
@@ -212,7 +211,7 @@ fn a_conversation_is_copied_into_a_tree_with_the_files_that_it_knows() {
     // From the person's own tree: what is committed there.
     repo.ostler(&["fork", "-w", "plain", "say more", "--name", "copy"]).exits(0);
     assert_eq!(std::fs::read_to_string(repo.tree("copy").join("a.txt")).unwrap(), "one\n");
-    // From a tree of its own: also what is not.
+    // From the tree of a session: also what is not committed.
     std::fs::write(repo.tree("copy").join("a.txt"), "half done\n").unwrap();
     std::fs::write(repo.tree("copy").join("new.txt"), "new\n").unwrap();
     let index = std::fs::read(repo.folder.join(".git/worktrees/copy/index")).unwrap();
@@ -220,10 +219,10 @@ fn a_conversation_is_copied_into_a_tree_with_the_files_that_it_knows() {
     assert_eq!(std::fs::read_to_string(repo.tree("second").join("a.txt")).unwrap(), "half done\n");
     assert_eq!(std::fs::read_to_string(repo.tree("second").join("new.txt")).unwrap(), "new\n");
     assert_eq!(std::fs::read(repo.folder.join(".git/worktrees/copy/index")).unwrap(), index);
-    assert_eq!(repo.ostler(&["diff", "second"]).exits(0).stdout, "", "that was not its own work");
+    assert_eq!(repo.ostler(&["diff", "second"]).exits(0).stdout, "", "the copied changes are not its own work");
     let shown = repo.ostler(&["show", "--json", "second"]).exits(0).json();
     assert_eq!((&shown["worktree"]["from"], &shown["branch"]), (&"main".into(), &"ostler/second".into()));
-    // Or what is asked for.
+    // With --base: the commit that is asked for.
     repo.ostler(&["fork", "-w", "--base", "main", "copy", "say third", "--name", "third"]).exits(0);
     assert_eq!(std::fs::read_to_string(repo.tree("third").join("a.txt")).unwrap(), "one\n");
     assert_eq!(repo.state(), before);
@@ -233,12 +232,12 @@ fn a_conversation_is_copied_into_a_tree_with_the_files_that_it_knows() {
 }
 
 #[test]
-fn a_conversation_that_cannot_be_found_from_another_folder_does_not_go_on_in_a_tree() {
+fn a_conversation_that_cannot_be_found_from_another_folder_is_not_resumed_in_a_tree() {
     let repo = Repo::new();
     repo.ostler(&["run", "--name", "talk", "demo", "say hello"]).exits(0);
     let shown = |repo: &Repo| {
         let mut shown = repo.ostler(&["show", "--json", "talk"]).exits(0).json();
-        // The first grows by itself, and snapshots are made after the end.
+        // `quiet_s` grows with time, and snapshots are made after the end.
         shown["quiet_s"] = 0.into();
         shown["snapshots"] = serde_json::Value::Null;
         shown
@@ -255,7 +254,7 @@ fn a_conversation_that_cannot_be_found_from_another_folder_does_not_go_on_in_a_t
 }
 
 #[test]
-fn an_ended_session_goes_on_in_its_tree() {
+fn an_ended_session_is_resumed_in_its_tree() {
     let repo = Repo::new();
     repo.ostler(&["run", "-w", "talk", "demo", "say hello"]).exits(0);
     repo.ostler(&["resume", "@last", "say more"]).exits(0);

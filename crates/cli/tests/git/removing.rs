@@ -1,4 +1,4 @@
-//! Trees go when nothing is lost with them, and not before.
+//! Trees are removed when nothing is lost with them, and not before.
 
 use crate::repo::{Repo, write};
 use ostler_sys::pause::{self, Point, Role};
@@ -25,7 +25,7 @@ fn made(name: &str, script: &str) -> Repo {
 }
 
 #[test]
-fn a_tree_in_which_nothing_was_done_goes_with_its_branch() {
+fn a_tree_without_work_is_removed_with_its_branch() {
     for how in [&["rm", "x"][..], &["gc"]] {
         let repo = made("x", "mkdir build; echo large > build/out");
         let dry = repo.ostler(&["worktree", "gc", "--dry-run"]).exits(0).stdout;
@@ -57,7 +57,7 @@ fn work_that_is_nowhere_else_keeps_its_tree_and_is_saved_before_force_removes_it
         let back = removed.split("get it back with: git ").nth(1).unwrap().trim();
         assert_eq!(repo.state(), before, "{script}");
         repo.has_no_traces();
-        // As it says.
+        // The command in the output brings the work back.
         repo.git(&back.split(' ').collect::<Vec<_>>());
         assert_eq!(repo.git(&["show", &format!("x:{file}")]), text.trim_end(), "{script}");
         repo.git(&["fsck", "--no-dangling"]);
@@ -65,7 +65,7 @@ fn work_that_is_nowhere_else_keeps_its_tree_and_is_saved_before_force_removes_it
 }
 
 #[test]
-fn what_was_saved_once_is_not_overwritten_by_the_next() {
+fn saved_work_is_not_overwritten_by_the_next_removal() {
     let repo = Repo::new();
     for text in ["first", "second"] {
         repo.ostler(&["run", "-w", "x", "--", "sh", "-c", &format!("echo {text} > a.txt")]).exits(0);
@@ -73,13 +73,13 @@ fn what_was_saved_once_is_not_overwritten_by_the_next() {
     }
     assert_eq!(repo.git(&["show", "refs/ostler/saved/x:a.txt"]), "first");
     assert_eq!(repo.git(&["show", "refs/ostler/saved/x-2:a.txt"]), "second");
-    // Nothing of it is seen where people look.
+    // It is neither in the list of branches nor in that of stashes.
     assert_eq!(repo.git(&["branch", "--all"]), "* main");
     assert_eq!(repo.git(&["stash", "list"]), "");
 }
 
 #[test]
-fn commits_that_are_elsewhere_too_are_not_lost() {
+fn a_tree_is_removed_when_its_commits_are_elsewhere_too() {
     let commit = "echo c > c.txt; git add .; git commit -qm c";
     for elsewhere in
         [&["merge", "--quiet", "ostler/x"][..], &["branch", "kept", "ostler/x"], &["tag", "kept", "ostler/x"]]
@@ -98,7 +98,7 @@ fn commits_that_are_elsewhere_too_are_not_lost() {
 }
 
 #[test]
-fn what_has_landed_is_elsewhere_only_while_the_branch_has_it() {
+fn landed_work_counts_as_elsewhere_only_while_the_branch_has_it() {
     for how in [&[][..], &["--merge"], &["--rebase"]] {
         let repo = made("x", "echo c > c.txt; git add .; git commit -qm c; echo d > d.txt");
         repo.write("meanwhile.txt", "m\n");
@@ -109,11 +109,11 @@ fn what_has_landed_is_elsewhere_only_while_the_branch_has_it() {
             repo.ostler(&["worktree", "gc", "--dry-run"]).exits(0).stdout.contains("x: would be removed"),
             "{how:?}"
         );
-        // The person has changed their mind about it.
+        // The person takes the work back from the branch.
         repo.git(&["reset", "--quiet", "--hard", &before]);
         is_kept(&repo, "x", "2 commits that are on no other branch");
         assert_eq!(repo.git(&["show", "ostler/x:d.txt"]), "d");
-        // A tag, or the branch again, has it.
+        // Now a tag has it.
         repo.git(&["tag", "kept", &landed]);
         repo.ostler(&["worktree", "rm", "x"]).exits(0);
         repo.has_no_traces();
@@ -121,7 +121,7 @@ fn what_has_landed_is_elsewhere_only_while_the_branch_has_it() {
 }
 
 #[test]
-fn what_an_earlier_session_of_the_same_name_has_landed_is_not_forgotten_with_its_last_trace() {
+fn landed_work_of_an_earlier_session_of_the_same_name_is_saved_and_not_overwritten() {
     let repo = Repo::new();
     for text in ["first", "second"] {
         repo.ostler(&["run", "-w", "x", "--", "sh", "-c", &format!("echo {text} > {text}.txt")]).exits(0);
@@ -134,7 +134,7 @@ fn what_an_earlier_session_of_the_same_name_has_landed_is_not_forgotten_with_its
 }
 
 #[test]
-fn work_is_saved_in_a_repository_with_longer_names_of_commits() {
+fn work_is_saved_in_a_repository_with_sha256_object_names() {
     let repo = Repo::empty("repo");
     std::fs::remove_dir_all(repo.folder.join(".git")).unwrap();
     repo.git(&["init", "--quiet", "--initial-branch", "main", "--object-format=sha256"]);
@@ -178,7 +178,7 @@ fn an_unfinished_merge_a_session_and_a_process_keep_a_tree() {
 }
 
 #[test]
-fn a_snapshot_of_the_last_turn_is_waited_for_and_keeps_no_tree() {
+fn a_removal_waits_for_the_snapshot_of_the_last_turn() {
     for words in [&["worktree", "rm", "x"][..], &["worktree", "gc"]] {
         let mut repo = Repo::new();
         let pauses = repo.harness.root().join("pauses");
@@ -191,7 +191,7 @@ fn a_snapshot_of_the_last_turn_is_waited_for_and_keeps_no_tree() {
         let is_it = |one: &Identity| {
             command_line(one.pid()).get(1).is_some_and(|word| word == "__turn") && one.look().unwrap() == Life::Stopped
         };
-        let stopped = patience::until("one stands still", &[&pauses], || repo.harness.alive().into_iter().find(is_it));
+        let stopped = patience::until("it is stopped", &[&pauses], || repo.harness.alive().into_iter().find(is_it));
         let removing = repo.start_in(&repo.folder, words);
         Pidfd::open(&stopped).unwrap().unwrap().signal(Signal::CONT).unwrap();
         assert_eq!(removing.finish().exits(0).stdout, "x: removed\n");
@@ -202,10 +202,10 @@ fn a_snapshot_of_the_last_turn_is_waited_for_and_keeps_no_tree() {
 }
 
 #[test]
-fn a_tree_whose_folder_somebody_deleted_is_listed_and_its_commits_are_kept() {
+fn a_tree_whose_folder_was_deleted_is_listed_and_its_commits_are_kept() {
     let repo = made("x", "echo c > c.txt; git add .; git commit -qm c");
     std::fs::remove_dir_all(repo.tree("x")).unwrap();
-    // It is locked, so that this does not forget it.
+    // The tree is locked, so `git worktree prune` keeps its record.
     repo.git(&["worktree", "prune"]);
     let listed = repo.ostler(&["worktree", "ls"]).exits(0).stdout;
     assert!(listed.contains("its folder is gone") && listed.contains("1 commit"), "{listed}");
@@ -217,7 +217,7 @@ fn a_tree_whose_folder_somebody_deleted_is_listed_and_its_commits_are_kept() {
         }
     };
     says_where();
-    // Not even this makes it forgotten where its work is.
+    // Also without git's record the message says where the work is.
     repo.git(&["worktree", "unlock", repo.tree("x").to_str().unwrap()]);
     repo.git(&["worktree", "prune"]);
     says_where();
@@ -239,7 +239,7 @@ fn a_tree_whose_folder_somebody_deleted_is_listed_and_its_commits_are_kept() {
 }
 
 #[test]
-fn tidying_up_while_sessions_begin_takes_no_tree_from_them() {
+fn gc_removes_no_tree_of_a_session_that_is_starting() {
     let repo = Repo::new();
     let names: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
     std::thread::scope(|scope| {
@@ -264,7 +264,7 @@ fn tidying_up_while_sessions_begin_takes_no_tree_from_them() {
 }
 
 #[test]
-fn a_launch_that_is_killed_at_any_moment_leaves_nothing_that_cannot_be_tidied_up() {
+fn a_launch_that_is_killed_at_any_moment_leaves_nothing_that_cannot_be_removed() {
     let repo = Repo::new();
     for number in 0..200 {
         write(&repo.folder.join(format!("many/{number}.txt")), &"line\n".repeat(200));
@@ -274,7 +274,7 @@ fn a_launch_that_is_killed_at_any_moment_leaves_nothing_that_cannot_be_tidied_up
     for round in 0..12_u32 {
         let name = format!("k{round}");
         let started = repo.start_in(&repo.folder, &["run", "-d", "-w", &name, "--", "true"]);
-        // Killed when so much of the tree is there, or when it is done.
+        // Killed when this many files are there, or when the launch has ended.
         until_there(&repo.tree(&name), round as usize * 20, &started);
         drop(started);
     }
@@ -287,7 +287,7 @@ fn a_launch_that_is_killed_at_any_moment_leaves_nothing_that_cannot_be_tidied_up
     repo.git(&["fsck", "--no-dangling"]);
 }
 
-/// Waits until a folder has so many files below `many`, or the process has ended.
+/// Waits until a tree has this many files in `many`, or the process has ended.
 fn until_there(tree: &Path, files: usize, started: &Started) {
     ostler_testkit::patience::until("the tree is being made", &[], || {
         let there = std::fs::read_dir(tree.join("many")).map_or(0, Iterator::count);
@@ -297,7 +297,7 @@ fn until_there(tree: &Path, files: usize, started: &Started) {
 }
 
 #[test]
-fn what_git_was_told_not_to_look_at_and_what_is_only_in_the_index_is_work_too() {
+fn changes_that_git_was_told_to_ignore_and_files_only_in_the_index_are_work_too() {
     for hide in ["--skip-worktree", "--assume-unchanged"] {
         let repo = made("x", &format!("git update-index {hide} a.txt; echo hidden >> a.txt"));
         assert!(repo.ostler(&["diff", "@last"]).exits(0).stdout.contains("+hidden"), "{hide}");
@@ -314,7 +314,7 @@ fn what_git_was_told_not_to_look_at_and_what_is_only_in_the_index_is_work_too() 
 #[test]
 fn repositories_inside_of_a_tree_keep_it_and_are_not_removed_by_force() {
     let inner = "mkdir -p build; git init -q {}; cd {}; echo x > x; git add .; git commit -qm x";
-    // Not known to it, and ignored by it.
+    // One that is untracked in the tree, and one that is ignored there.
     for folder in ["inner", "build/inner"] {
         let repo = made("x", &inner.replace("{}", folder));
         is_kept(&repo, "x", "of its own inside");
@@ -324,7 +324,7 @@ fn repositories_inside_of_a_tree_keep_it_and_are_not_removed_by_force() {
 }
 
 #[test]
-fn trees_that_a_person_has_made_are_no_business_of_ours() {
+fn trees_that_a_person_has_made_are_never_removed() {
     let repo = made("ours", "true");
     repo.git(&["worktree", "add", "--quiet", ".worktrees/mine", "-b", "mine"]);
     repo.git(&[
@@ -359,7 +359,7 @@ fn a_folder_that_git_no_longer_knows_is_kept() {
 #[test]
 fn a_change_in_the_second_in_which_the_tree_was_made_is_seen_later() {
     let repo = Repo::new();
-    // Git compares seconds, and the time of the last change of a file's properties cannot be set.
+    // With these settings git compares seconds, and no ctime, which a test cannot set.
     repo.git(&["config", "core.trustctime", "false"]);
     repo.git(&["config", "core.checkStat", "minimal"]);
     repo.ostler(&["run", "-w", "x", "--", "true"]).exits(0);

@@ -4,7 +4,7 @@ use ostler_testkit::{Harness, Output, Started};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A test with a repository in it.
+/// A harness with a repository in its home.
 pub struct Repo {
     pub harness: Harness,
     pub folder: PathBuf,
@@ -79,7 +79,7 @@ impl Repo {
         self.folder.join(".worktrees").join(name)
     }
 
-    /// What a person has: what is checked out, branches and the like, the index and every file, but no trees of sessions.
+    /// What the person has: every file, HEAD, the index, the branches and the status, without the trees of sessions.
     pub fn state(&self) -> BTreeMap<String, Vec<u8>> {
         let mut state = BTreeMap::new();
         files(&self.folder, &self.folder, &mut state);
@@ -89,7 +89,7 @@ impl Repo {
         state
     }
 
-    /// Nothing of ours is there, and nothing is broken.
+    /// Fails unless no tree and no branch of a session is left.
     #[track_caller]
     pub fn has_no_traces(&self) {
         assert!(!self.folder.join(".worktrees").read_dir().is_ok_and(|mut names| names.next().is_some()));
@@ -103,7 +103,7 @@ pub fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// All files but objects, logs, other people's trees and what the first of our trees adds once.
+/// All files except objects, logs, refs, worktrees, and what ostler adds to `.git`.
 fn files(top: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
     const PASSED: [&str; 6] =
         [".worktrees", ".git/objects", ".git/logs", ".git/worktrees", ".git/refs", ".git/info/exclude"];

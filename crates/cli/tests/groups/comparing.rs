@@ -1,9 +1,9 @@
-//! The members of a group are compared, told something together, and one of them is taken.
+//! The members of a group are compared, get a message together, and the work of one of them is picked.
 
 use crate::repo::{Repo, write};
 use crate::starting::members;
 
-/// A group whose members have done something different, as `name` says.
+/// A group with this name, whose members have each written one of these texts.
 fn worked(name: &str, texts: &[&str]) -> Repo {
     let repo = Repo::new();
     let on = format!("demo:{}", texts.len());
@@ -29,7 +29,7 @@ fn a_group_is_compared_by_what_its_members_have_done() {
     assert!(lines[1].contains("succeeded") && lines[1].contains("passed") && lines[1].contains("+3 -1"), "{table}");
     assert!(lines[2].contains("failed") && lines[2].contains("done"), "{table}");
     assert!(lines[3].contains("+2 -0"), "{table}");
-    // By its job, and as JSON.
+    // The group is selected by its job, and the output is JSON.
     let job = repo.ostler(&["show", "--json", "fix"]).exits(0).json()["id"].as_str().unwrap().to_owned();
     let json = repo.ostler(&["compare", &job, "--json", "--check", "! grep -q wrong a.txt"]).exits(0).json();
     let passed: Vec<bool> =
@@ -45,10 +45,10 @@ fn a_group_is_compared_by_what_its_members_have_done() {
 }
 
 #[test]
-fn one_is_picked_and_the_others_are_archived() {
+fn one_member_is_picked_and_the_others_are_archived() {
     let repo = worked("fix", &["two\n", "wrong\n", "three\n"]);
     let before = repo.state();
-    // What does not pass changes nothing.
+    // A member whose check fails changes nothing.
     repo.ostler(&["pick", "fix-demo-2", "--check", "! grep -q wrong a.txt"]).exits(1);
     assert_eq!(repo.state(), before);
     assert!(members(&repo, "fix").iter().all(|one| one["archived"] == false));
@@ -57,12 +57,23 @@ fn one_is_picked_and_the_others_are_archived() {
     assert_eq!(std::fs::read_to_string(repo.folder.join("a.txt")).unwrap(), "two\n");
     let archived: Vec<bool> = members(&repo, "fix").iter().map(|one| one["archived"].as_bool().unwrap()).collect();
     assert_eq!(archived, [false, true, true]);
-    // Their work stays, and nothing happens twice.
+    // The work of the archived members stays, and picking again lands nothing.
     assert_eq!(std::fs::read_to_string(repo.tree("fix-demo-3").join("a.txt")).unwrap(), "three\n");
     assert!(repo.ostler(&["pick", "fix-demo-1"]).exits(0).stdout.contains("nothing to land"));
     assert_eq!(repo.ostler(&["compare", "fix"]).exits(0).stdout.lines().count(), 4);
     repo.ostler(&["run", "--name", "alone", "demo", "say x"]).exits(0);
     assert!(repo.ostler(&["pick", "alone"]).exits(2).complaint().contains("is in no group"));
+}
+
+#[test]
+fn a_member_that_changed_nothing_is_not_picked_and_no_other_is_archived() {
+    let repo = Repo::new();
+    repo.ostler(&["run", "--on", "demo:2", "say done", "--name", "fix"]).exits(0);
+    write(&repo.tree("fix-demo-2").join("a.txt"), "two\n");
+    let refused = repo.ostler(&["pick", "fix-demo-1", "--check", "true"]).exits(1);
+    assert!(refused.complaint().contains("has changed nothing"), "{}", refused.complaint());
+    assert!(members(&repo, "fix").iter().all(|one| one["archived"] == false));
+    repo.ostler(&["pick", "fix-demo-2", "--check", "true"]).exits(0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::repo::Repo;
 use crate::starting::members;
 use ostler_core::view::Phase;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use serde_json::Value;
 
 /// Takes the only slot until the gate is written to.
@@ -12,7 +12,7 @@ fn block(repo: &Repo) {
     assert!(repo.harness.command("mkfifo").arg(&gate).status().unwrap().success());
     let words = ["run", "-d", "--queue=q", "--", "sh", "-c", "read -r _ < \"$1\"", "sh", gate.to_str().unwrap()];
     let id = repo.ostler(&words).exits(0).stdout;
-    // Before it has its slot, one with a higher priority would get it.
+    // Before the blocker has the slot, a session with a higher priority would get it.
     repo.harness.session(id.trim()).until_look("the blocker runs", |view| view.state == Phase::Running);
 }
 
@@ -21,14 +21,14 @@ fn release(repo: &Repo) {
 }
 
 #[test]
-fn its_sessions_start_when_the_queue_has_a_slot_and_by_their_priority() {
+fn members_start_when_the_queue_has_a_slot_and_by_their_priority() {
     let repo = Repo::new();
     repo.harness.configure("[queues.q]\nslots = 1\n");
     block(&repo);
     let log = repo.harness.root().join("log");
     let say = |word: &str| format!("run-command echo {word} >> {}", log.display());
     let low = repo.ostler(&["run", "-d", "--queue=q", "demo", &say("low")]).exits(0).stdout.trim().to_owned();
-    // Each has the slot while it works: two at once would see each other's folder.
+    // Each member has the slot while it works: if two worked at once, `mkdir` would fail.
     let alone = repo.harness.root().join("alone");
     let prompt = format!("{} && mkdir {folder} && sleep 0.2 && rmdir {folder}", say("high"), folder = alone.display());
     let asked = ["run", "-d", "--on", "demo:3", &prompt, "--name", "g", "--queue", "q", "--priority", "5"];
@@ -53,7 +53,7 @@ fn its_sessions_start_when_the_queue_has_a_slot_and_by_their_priority() {
 }
 
 #[test]
-fn members_that_were_queued_when_everything_was_killed_go_on_with_their_group() {
+fn queued_members_continue_with_their_group_after_everything_was_killed() {
     let repo = Repo::new();
     repo.harness.configure("[queues.q]\nslots = 1\n");
     block(&repo);
@@ -64,10 +64,10 @@ fn members_that_were_queued_when_everything_was_killed_go_on_with_their_group() 
     });
     let ids: Vec<&str> = queued.iter().map(|one| one["id"].as_str().unwrap()).collect();
     for id in [job.trim()].iter().chain(&ids) {
-        repo.harness.session(id).kill_together(&[Who::Agent, Who::Keeper, Who::Holder]);
+        repo.harness.session(id).kill_together(&[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]);
     }
     let said = repo.ostler(&["recover"]).exits(0).stdout;
-    assert_eq!(said, format!("g ({}): continued (a job)\n", job.trim()), "its members are left to it");
+    assert_eq!(said, format!("g ({}): continued (a job)\n", job.trim()), "the job continues its members itself");
     patience::until("both are queued again", &[&repo.harness.home().join("sessions")], || {
         members(&repo, "g").iter().all(|one| one["state"] == "queued").then_some(())
     });
@@ -80,11 +80,12 @@ fn members_that_were_queued_when_everything_was_killed_go_on_with_their_group() 
 }
 
 #[test]
-fn members_that_restart_go_on_when_all_of_their_processes_are_killed_and_others_are_lost() {
+fn a_member_whose_processes_are_all_killed_continues_with_restart_and_is_lost_without() {
     let repo = Repo::new();
     for (restarts, status) in [(true, "succeeded"), (false, "lost")] {
         let (marker, gate) = (repo.harness.root().join(status), repo.harness.root().join(format!("gate-{status}")));
-        // Not a pipe: a member that goes on ends what its last run left, and then nobody would read from it.
+        // Not a pipe: a member that continues ends what its last run left, and then no process would read from the
+        // pipe.
         let waits = format!("until test -e {}; do sleep 0.05; done", gate.display());
         let once = format!("test -e {0} || {{ echo > {0}; {waits}; }}", marker.display());
         let prompt = format!("run-command {once}");
@@ -93,8 +94,8 @@ fn members_that_restart_go_on_when_all_of_their_processes_are_killed_and_others_
         repo.ostler(&words).exits(0);
         patience::until("it works", &[repo.harness.root()], || marker.exists().then_some(()));
         let id = members(&repo, status)[0]["id"].as_str().unwrap().to_owned();
-        repo.harness.session(&id).kill_together(&[Who::Agent, Who::Keeper, Who::Holder]);
-        // Its tool ends by itself.
+        repo.harness.session(&id).kill_together(&[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]);
+        // The member's tool ends by itself.
         std::fs::write(&gate, "").unwrap();
         repo.ostler(&["wait", status]).exits(if restarts { 0 } else { 1 });
         assert_eq!(members(&repo, status)[0]["status"], status);
@@ -102,7 +103,7 @@ fn members_that_restart_go_on_when_all_of_their_processes_are_killed_and_others_
 }
 
 #[test]
-fn a_group_waits_for_another_session_before_it_starts_any() {
+fn a_group_waits_for_another_session_before_it_starts_its_members() {
     let repo = Repo::new();
     repo.harness.configure("[queues.q]\nslots = 1\n");
     block(&repo);
@@ -116,7 +117,7 @@ fn a_group_waits_for_another_session_before_it_starts_any() {
 }
 
 #[test]
-fn each_has_the_limits_of_its_own_agent() {
+fn each_member_has_the_limits_of_its_own_agent() {
     let repo = Repo::new();
     repo.harness.configure(
         "[agents.demo]\ntimeout = \"1h\"\nmax_turns = 7\n\

@@ -3,7 +3,7 @@
 use crate::repo::{Repo, write};
 use serde_json::Value;
 
-/// What `ls --json` says of the members of a group, by name.
+/// The members of a group in `ls --json`, in the order of their names.
 pub fn members(repo: &Repo, group: &str) -> Vec<Value> {
     let all = repo.ostler(&["ls", "--all", "--json"]).exits(0).json();
     let mut found: Vec<Value> =
@@ -32,7 +32,7 @@ fn every_agent_gets_the_prompt_and_a_tree_of_its_own() {
     let job = repo.ostler(&["show", "--json", "fix"]).exits(0).json();
     assert_eq!((&job["job"], &job["status"]), (&"group".into(), &"succeeded".into()));
     repo.ostler(&["wait", "group:fix"]).exits(0);
-    // The name is that of this group until it is put away.
+    // The name belongs to this group until the group is archived.
     assert!(repo.ostler(&["run", "--on", "demo", "say x", "--name", "fix"]).exits(2).complaint().contains("fix"));
 }
 
@@ -96,7 +96,7 @@ fn bad_input_starts_nothing() {
 }
 
 #[test]
-fn a_member_that_fails_makes_the_group_fail_and_the_others_go_on() {
+fn a_member_that_fails_makes_the_group_fail_and_the_others_continue() {
     let repo = Repo::new();
     let file = repo.harness.root().join("m.toml");
     write(&file, "agent = \"demo\"\nprompt = [\"fail it breaks\", \"say fine\"]\n");
@@ -122,7 +122,7 @@ fn all_members_are_known_when_a_detached_start_returns() {
 #[test]
 fn waiting_for_a_group_waits_for_members_that_are_not_started_yet() {
     let repo = Repo::new();
-    // This one follows the group; the other waits for it as soon as there is a job.
+    // This command follows the group; the other one waits for the group as soon as there is a job.
     let following = repo.start_in(&repo.folder, &["run", "--on", "demo:6", "say hello", "--name", "gp"]);
     let sessions = repo.harness.home().join("sessions");
     ostler_testkit::patience::until("the job is there", &[repo.harness.root(), &sessions], || {

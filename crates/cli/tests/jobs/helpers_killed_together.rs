@@ -1,19 +1,20 @@
-//! Holder and keeper of a job are killed together and its driver is not: the driver gets new ones, and the job goes on in the same run.
+//! Holder and keeper of a job are killed together, and its driver is not. The driver gets new helpers, and the job
+//! continues in the same run.
 
 use crate::{children, count, file, gated, harness, lines, open, passes_at, start};
-use ostler_testkit::{Harness, Session, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, patience};
 use rustix::process::Signal;
 use std::path::Path;
 
 /// Kills both helpers of a job, and waits for those that replace them.
 fn replace_both(session: &Session<'_>) {
-    let (holder, keeper) = (session.living(Who::Holder), session.living(Who::Keeper));
+    let (holder, keeper) = (session.living(ProcessKind::Holder), session.living(ProcessKind::Keeper));
     session.orphan();
-    session.replaced(Who::Holder, &holder);
-    session.replaced(Who::Keeper, &keeper);
+    session.replaced(ProcessKind::Holder, &holder);
+    session.replaced(ProcessKind::Keeper, &keeper);
 }
 
-/// Waits for the child of a job whose key begins like this, until it has come so far that it has made a file.
+/// Waits until there is a child of the job whose key begins with `key`, and the child has made the file `made`.
 fn until_child_waits(harness: &Harness, job: &str, key: &str, made: &Path) {
     let folder = harness.session(job).path();
     patience::until(key, &[&folder, made.parent().unwrap()], || {
@@ -41,14 +42,14 @@ fn every_turn_is_taken_once_and_checked_once() {
         patience::until("a turn has begun", &[&session.path()], || {
             (children(&harness, &job, "turn").len() >= turn).then_some(())
         });
-        let (holder, keeper) = (session.living(Who::Holder), session.living(Who::Keeper));
+        let (holder, keeper) = (session.living(ProcessKind::Holder), session.living(ProcessKind::Keeper));
         session.orphan();
-        // The driver may print before it has new helpers, but must not have ended before it has.
+        // The driver may print before it has new helpers, but must not exit before it has them.
         if turn < 3 {
             open(&harness, turn);
         }
-        session.replaced(Who::Holder, &holder);
-        session.replaced(Who::Keeper, &keeper);
+        session.replaced(ProcessKind::Holder, &holder);
+        session.replaced(ProcessKind::Keeper, &keeper);
     }
     open(&harness, 3);
     let said = follower.finish().exits(0).stdout;
@@ -57,14 +58,14 @@ fn every_turn_is_taken_once_and_checked_once() {
     assert_eq!((children(&harness, &job, "turn").len(), count(&log), said.lines().count()), (3, 3, 4));
     assert!(session.show().outcome().cause.starts_with("the check passes after 3 turns"));
     no_alarm(&session);
-    // What the driver printed while nobody read its pipe is in its log as well.
+    // What the driver printed while no process read its pipe is in its log as well.
     let log = harness.run(&["logs", &job]).exits(0).stdout;
     assert!(said.lines().all(|line| log.contains(line)), "{log}");
     harness.nothing_is_left();
 }
 
 #[test]
-fn during_a_check_and_at_its_end_nothing_is_different() {
+fn a_job_that_loses_its_helpers_twice_during_a_check_ends_as_usual() {
     let harness = harness();
     let gate = file(&harness, "gate");
     let check = format!("mkfifo {0}; cat {0}; false", gate.display());
@@ -101,7 +102,7 @@ fn a_question_stays_open_and_the_answer_counts() {
 }
 
 #[test]
-fn it_can_be_stopped_with_its_children() {
+fn the_job_can_be_stopped_with_its_children() {
     let mut harness = harness();
     harness.set("OSTLER_DEMO_PACE", "100000");
     let job = start(&harness, &["demo", "say more"]);
@@ -124,14 +125,14 @@ fn the_next_run_begins_in_its_own_session_when_a_command_has_started_the_new_hel
     let job = start(&harness, &["demo", "say more", "--until", &check]);
     let session = harness.session(&job);
     until_child_waits(&harness, &job, "check", &gate);
-    // A command that comes by is first, because the driver stands still.
-    let driver = session.signal(Who::Agent, Signal::STOP);
-    let keeper = session.living(Who::Keeper);
+    // Another command starts the helpers first, because the driver is stopped.
+    let driver = session.signal(ProcessKind::Agent, Signal::STOP);
+    let keeper = session.living(ProcessKind::Keeper);
     session.orphan();
     harness.run(&["upgrade", &job]).exits(0);
-    session.replaced(Who::Keeper, &keeper);
-    session.kill(Who::Agent);
-    session.replaced(Who::Agent, &driver);
+    session.replaced(ProcessKind::Keeper, &keeper);
+    session.kill(ProcessKind::Agent);
+    session.replaced(ProcessKind::Agent, &driver);
     std::fs::write(&gate, "go").unwrap();
     harness.run(&["wait", &job]).exits(0);
     assert_eq!((children(&harness, &job, "turn").len(), session.show().run), (1, 2));

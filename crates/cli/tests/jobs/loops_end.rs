@@ -4,7 +4,7 @@ use crate::{children, count, file, harness, lines, passes_at, start, steps};
 use ostler_testkit::patience;
 
 #[test]
-fn a_check_that_passes_ends_it_and_its_output_goes_into_the_next_prompt() {
+fn a_passing_check_ends_a_loop_and_the_output_of_a_failing_one_is_in_the_next_prompt() {
     let harness = harness();
     let log = file(&harness, "checks");
     let output = harness.run(&["loop", "demo", "say fixed it", "--until", &passes_at(&log, 3)]).exits(0);
@@ -29,7 +29,7 @@ fn a_check_that_passes_ends_it_and_its_output_goes_into_the_next_prompt() {
 }
 
 #[test]
-fn what_the_sessions_of_a_loop_have_done_is_shown_together_and_counted_once() {
+fn turns_and_costs_of_a_loops_sessions_are_shown_together_and_counted_once() {
     let harness = harness();
     let log = file(&harness, "checks");
     harness.run(&["loop", "demo", "spend 0.25 on it", "--until", &passes_at(&log, 3)]).exits(0);
@@ -49,7 +49,7 @@ fn what_the_sessions_of_a_loop_have_done_is_shown_together_and_counted_once() {
 }
 
 #[test]
-fn the_agent_says_that_it_is_done() {
+fn a_loop_ends_when_the_agent_says_that_it_is_done() {
     let harness = harness();
     let output = harness.run(&["loop", "demo", "say all good <done/>"]).exits(0);
     assert!(output.stdout.contains("done after 1 turn"), "{output:?}");
@@ -58,7 +58,7 @@ fn the_agent_says_that_it_is_done() {
 }
 
 #[test]
-fn a_runaway_stops_at_twenty_turns_and_says_so() {
+fn a_loop_that_is_never_done_stops_at_twenty_turns_and_says_so() {
     let harness = harness();
     let output = harness.run(&["loop", "demo", "say more"]).exits(1);
     let said: Vec<&str> = output.stdout.lines().collect();
@@ -67,7 +67,7 @@ fn a_runaway_stops_at_twenty_turns_and_says_so() {
 }
 
 #[test]
-fn a_budget_ends_it_within_one_turn() {
+fn a_budget_ends_a_loop_within_one_turn() {
     let harness = harness();
     // One turn of the demo agent costs more than this.
     let output = harness.run(&["loop", "demo", "say more", "--budget", "0.000001"]).exits(1);
@@ -87,7 +87,7 @@ fn a_time_limit_stops_the_running_turn_properly() {
 }
 
 #[test]
-fn one_conversation_for_all_turns() {
+fn with_same_all_turns_are_in_one_conversation() {
     let harness = harness();
     let log = file(&harness, "checks");
     let output = harness.run(&["loop", "--same", "demo", "say again", "--until", &passes_at(&log, 3)]).exits(0);
@@ -99,7 +99,7 @@ fn one_conversation_for_all_turns() {
 }
 
 #[test]
-fn a_command_makes_the_prompts_and_ends_it_when_it_has_none() {
+fn a_prompt_command_makes_the_prompts_and_ends_a_loop_when_it_has_none() {
     let harness = harness();
     let left = file(&harness, "left");
     std::fs::write(&left, "say one\nsay two\n").unwrap();
@@ -122,7 +122,7 @@ fn a_question_of_the_agent_is_asked_by_the_job_and_the_answer_continues_it() {
     harness.run(&["wait", "colours"]).exits(4);
     // The driver is killed while it asks: the question stays, and the answer counts.
     let session = harness.session(&job.id);
-    session.kill(ostler_testkit::Who::Agent);
+    session.kill(ostler_testkit::ProcessKind::Agent);
     session.until_look("it asks again", |view| view.run == 2 && view.asking.is_some());
     harness.run(&["answer", "colours", "--text", "blue"]).exits(0);
     let inbox = patience::until("the next turn begins", &[&session.path(), &harness.home().join("sessions")], || {
@@ -139,7 +139,7 @@ fn a_question_of_the_agent_is_asked_by_the_job_and_the_answer_continues_it() {
 }
 
 #[test]
-fn turns_that_fail_one_after_the_other_end_it() {
+fn turns_that_fail_one_after_the_other_end_a_loop() {
     let harness = harness();
     let job = start(&harness, &["demo", "fail"]);
     harness.run(&["wait", &job]).exits(1);
@@ -148,7 +148,7 @@ fn turns_that_fail_one_after_the_other_end_it() {
 }
 
 #[test]
-fn the_cause_of_its_end_is_its_own_last_word() {
+fn the_cause_of_a_loops_end_is_the_last_line_that_it_prints() {
     let harness = harness();
     let job = start(&harness, &["demo", "say more", "--max", "2"]);
     let words = "the limit of 2 turns was reached";

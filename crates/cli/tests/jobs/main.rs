@@ -1,4 +1,4 @@
-//! Jobs: sessions that drive other sessions. Whatever of them is killed, each step is taken once.
+//! Jobs: sessions that drive other sessions. Whichever process is killed, each step is taken once.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
@@ -35,7 +35,7 @@ fn steps(harness: &Harness, job: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// What a job has said so far.
+/// The lines that a job has printed so far.
 fn lines(harness: &Harness, job: &str) -> Vec<String> {
     steps(harness, job).iter().filter_map(|step| step["line"].as_str().map(str::to_owned)).collect()
 }
@@ -47,7 +47,7 @@ fn children(harness: &Harness, job: &str, key: &str) -> Vec<String> {
     all.iter().filter(of_key).filter_map(|step| step["session"].as_str().map(str::to_owned)).collect()
 }
 
-/// A file in the folder that everything works in.
+/// A file in the folder in which everything works.
 fn file(harness: &Harness, name: &str) -> PathBuf {
     harness.root().join("home").join(name)
 }
@@ -58,7 +58,7 @@ fn passes_at(log: &Path, n: u32) -> String {
     format!("echo ran >> {log}; echo \"so far $(wc -l < {log})\"; test $(wc -l < {log}) -ge {n}")
 }
 
-/// A prompt whose turns last until [`open`] has let them end, and end one after the other.
+/// A prompt whose turns last until [`open`] lets them end, one after the other.
 fn gated(harness: &Harness) -> String {
     let (turns, gate) = (file(harness, "turns"), file(harness, "gate-"));
     // What a loop adds to its prompt is not run.

@@ -1,14 +1,15 @@
-//! The driver was killed, and then one more process in the very moment in which the next driver is being started: it is started all the
-//! same, by the processes that are left. Nobody follows these jobs and no command looks after them.
+//! The driver is killed, and then one more process while the next driver is being started. The processes that are left
+//! start the next driver. No command follows these jobs or continues them.
 
 use crate::{children, count, file, harness, passes_at, start};
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::Life;
-use ostler_testkit::{Harness, Session, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, patience};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 
-/// A loop of two turns whose driver is to be killed, and the folder in which its processes are told where to stop.
+/// A loop of two turns whose driver will be killed, and the folder of the files that stop or kill its processes
+/// ([`pause`]).
 struct Job {
     harness: Harness,
     pauses: PathBuf,
@@ -16,14 +17,14 @@ struct Job {
 }
 
 impl Job {
-    /// The first turn takes until there is a file called `gate`.
+    /// The first turn lasts until there is a file called `gate`.
     fn new() -> Job {
         let mut harness = harness();
         let pauses = harness.root().join("pause");
         std::fs::create_dir(&pauses).unwrap();
         harness.set(pause::VARIABLE, &pauses);
         let (log, gate) = (file(&harness, "checks"), file(&harness, "gate"));
-        // Nothing of what a loop adds to its prompt is run.
+        // `exit 0`: what a loop adds to its prompt is not run.
         let prompt = format!("run-command while ! test -e {}; do sleep 0.05; done; exit 0", gate.display());
         let id = start(&harness, &["demo", &prompt, "--until", &passes_at(&log, 2)]);
         let job = Job { harness, pauses, id };
@@ -43,22 +44,23 @@ impl Job {
         trap
     }
 
-    /// Waits until the keeper has come to this trap, and stands still.
-    fn keeper_stands_at(&self, trap: &Path) {
-        patience::until("the keeper stands still", &[&self.pauses], || (!trap.exists()).then_some(()));
+    /// Waits until the keeper has reached this trap and is stopped.
+    fn keeper_stopped_at(&self, trap: &Path) {
+        patience::until("the keeper is stopped", &[&self.pauses], || (!trap.exists()).then_some(()));
         let session = self.session();
-        let stands = || (session.recorded(Who::Keeper)?.look().unwrap() == Life::Stopped).then_some(());
-        patience::until("the keeper stands still", &[], stands);
+        let is_stopped = || (session.recorded(ProcessKind::Keeper)?.look().unwrap() == Life::Stopped).then_some(());
+        patience::until("the keeper is stopped", &[], is_stopped);
     }
 
-    /// The loop goes on to its end, with a second driver, and takes no step twice.
+    /// Fails unless the loop continues to its end with this many drivers and takes no step twice.
     #[track_caller]
     fn ends_well(self, drivers: u32) {
         let session = self.session();
-        // A session that has ended does not go on by itself.
+        // A session that has ended does not continue by itself.
         let runs = session.until("the next driver runs, or none will", || {
             let view = session.look();
-            (view.ended || (view.run == drivers && session.recorded(Who::Agent).is_some())).then_some(!view.ended)
+            (view.ended || (view.run == drivers && session.recorded(ProcessKind::Agent).is_some()))
+                .then_some(!view.ended)
         });
         assert!(runs, "{:?}", session.show());
         std::fs::write(file(&self.harness, "gate"), "").unwrap();
@@ -71,95 +73,95 @@ impl Job {
 }
 
 #[test]
-fn the_holder_dies_with_the_order_in_its_hands() {
+fn the_holder_is_killed_before_it_carries_out_its_order() {
     let job = Job::new();
     let session = job.session();
     let made = job.trap(Role::Keeper, Point::NextRunMade, "stop");
     let ordered = job.trap(Role::Keeper, Point::NextRunOrdered, "stop");
-    session.kill(Who::Agent);
-    job.keeper_stands_at(&made);
-    // It is given the order, and does nothing about it.
-    session.signal(Who::Holder, Signal::STOP);
-    session.signal(Who::Keeper, Signal::CONT);
-    job.keeper_stands_at(&ordered);
-    session.kill(Who::Holder);
-    session.signal(Who::Keeper, Signal::CONT);
+    session.kill(ProcessKind::Agent);
+    job.keeper_stopped_at(&made);
+    // The holder is stopped, so it gets the order and does not carry it out.
+    session.signal(ProcessKind::Holder, Signal::STOP);
+    session.signal(ProcessKind::Keeper, Signal::CONT);
+    job.keeper_stopped_at(&ordered);
+    session.kill(ProcessKind::Holder);
+    session.signal(ProcessKind::Keeper, Signal::CONT);
     job.ends_well(2);
 }
 
 #[test]
-fn the_holder_dies_before_its_order_is_given() {
+fn the_holder_is_killed_before_it_gets_its_order() {
     let job = Job::new();
     let session = job.session();
     let made = job.trap(Role::Keeper, Point::NextRunMade, "stop");
-    session.kill(Who::Agent);
-    job.keeper_stands_at(&made);
-    session.kill(Who::Holder);
-    session.signal(Who::Keeper, Signal::CONT);
+    session.kill(ProcessKind::Agent);
+    job.keeper_stopped_at(&made);
+    session.kill(ProcessKind::Holder);
+    session.signal(ProcessKind::Keeper, Signal::CONT);
     job.ends_well(2);
 }
 
 #[test]
-fn the_holder_dies_when_it_has_started_the_next_keeper() {
-    dies_at(Role::Holder, Point::NextKeeperStarted);
+fn the_holder_is_killed_after_it_has_started_the_next_keeper() {
+    killed_at(Role::Holder, Point::NextKeeperStarted);
 }
 
 #[test]
-fn the_holder_dies_when_it_has_started_the_next_driver() {
-    dies_at(Role::Holder, Point::RunStarted);
+fn the_holder_is_killed_after_it_has_started_the_next_driver() {
+    killed_at(Role::Holder, Point::RunStarted);
 }
 
 #[test]
-fn the_next_driver_dies_before_it_is_one() {
-    dies_at(Role::Holder, Point::AgentNoted);
+fn the_next_driver_is_killed_before_it_runs_its_program() {
+    killed_at(Role::Holder, Point::AgentNoted);
 }
 
 #[test]
-fn the_keeper_dies_when_it_has_ordered() {
-    dies_at(Role::Keeper, Point::NextRunOrdered);
+fn the_keeper_is_killed_after_it_has_given_its_order() {
+    killed_at(Role::Keeper, Point::NextRunOrdered);
 }
 
-fn dies_at(role: Role, point: Point) {
+fn killed_at(role: Role, point: Point) {
     let job = Job::new();
     let trap = job.trap(role, point, "kill");
-    job.session().kill(Who::Agent);
-    patience::until("one more is dead", &[&job.pauses], || (!trap.exists()).then_some(()));
+    job.session().kill(ProcessKind::Agent);
+    patience::until("one more is killed", &[&job.pauses], || (!trap.exists()).then_some(()));
     job.ends_well(2);
 }
 
 #[test]
-fn the_holder_dies_while_the_next_driver_has_not_become_one() {
+fn the_holder_is_killed_before_the_next_driver_runs_its_program() {
     let job = Job::new();
     let session = job.session();
-    let before = session.living(Who::Agent);
+    let before = session.living(ProcessKind::Agent);
     let trap = job.trap(Role::Holder, Point::AgentNoted, "stop");
-    session.kill(Who::Agent);
-    patience::until("the next process stands still", &[&job.pauses], || (!trap.exists()).then_some(()));
-    let next = session.replaced(Who::Agent, &before);
-    patience::until("the next process stands still", &[], || (next.look().unwrap() == Life::Stopped).then_some(()));
-    session.kill(Who::Holder);
-    // It finds that nobody is left who wanted it, takes its name back and leaves.
+    session.kill(ProcessKind::Agent);
+    patience::until("the next process is stopped", &[&job.pauses], || (!trap.exists()).then_some(()));
+    let next = session.replaced(ProcessKind::Agent, &before);
+    patience::until("the next process is stopped", &[], || (next.look().unwrap() == Life::Stopped).then_some(()));
+    session.kill(ProcessKind::Holder);
+    // The next process finds that its holder is gone, restores the record of the run and exits.
     ostler_sys::process::Pidfd::open(&next).unwrap().unwrap().signal(Signal::CONT).unwrap();
     patience::ended(&next);
     job.ends_well(2);
 }
 
-/// Who starts helpers of a session from within it must not have them counted among what its process leaves behind.
+/// A driver starts helpers for its own session. They must not count as processes that the driver has left behind.
 #[test]
 fn helpers_that_a_driver_has_started_outlive_it() {
     let job = Job::new();
     let session = job.session();
-    let before = [Who::Holder, Who::Keeper].map(|who| (who, session.living(who)));
+    let before = [ProcessKind::Holder, ProcessKind::Keeper].map(|who| (who, session.living(who)));
     session.orphan();
     for (who, before) in before {
         session.replaced(who, &before);
     }
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     job.ends_well(2);
 }
 
-/// Both helpers of a turn die at once, and the agent's input and output with them. It may end as if nothing were wrong; that is no failure of
-/// the turn.
+/// Both helpers of a turn are killed at once, and with them the agent loses its input and output. The agent may exit as
+/// if nothing were wrong; the turn has not failed.
 #[test]
 fn a_turn_that_loses_both_helpers_is_interrupted_and_taken_again() {
     let job = Job::new();
@@ -168,11 +170,11 @@ fn a_turn_that_loses_both_helpers_is_interrupted_and_taken_again() {
     patience::until("the turn is at work", &[&job.harness.home().join("sessions")], || {
         job.harness.ls().iter().any(|one| one.id == turn && one.state == "working").then_some(())
     });
-    let before = session.living(Who::Keeper);
+    let before = session.living(ProcessKind::Keeper);
     session.orphan();
-    // The agent notices, too: it may have ended before a keeper was there for it again, and then needs none.
+    // The agent notices this as well. It may have exited before there is a new keeper, and then it needs none.
     session.until("it has a keeper, or has ended", || {
-        let replaced = session.recorded(Who::Keeper).is_some_and(|now| now != before && now.may_live());
+        let replaced = session.recorded(ProcessKind::Keeper).is_some_and(|now| now != before && now.may_live());
         (replaced || session.look().ended).then_some(())
     });
     std::fs::write(file(&job.harness, "gate"), "").unwrap();

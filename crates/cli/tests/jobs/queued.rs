@@ -21,7 +21,7 @@ fn each_turn_waits_for_a_slot_and_gives_it_back() {
         (session.path().exists() && session.look().status == "queued").then_some(child)
     });
     assert_eq!(harness.session(&job).look().status, "running", "the loop itself has no slot");
-    // Behind the first turn, before the second: the slot is free in between.
+    // This session runs after the first turn and before the second: the slot is free in between.
     let between = format!("echo between >> {}", log.display());
     let other = harness.detach(&["--queue=q", "--", "sh", "-c", &between]);
     assert!(!log.exists());

@@ -1,17 +1,17 @@
-//! After a reboot, what was meant to go on is continued, and nothing else.
+//! After a reboot, what was meant to continue is continued, and nothing else.
 
 use crate::{children, file, harness, lines, passes_at, start};
-use ostler_testkit::{Harness, Session, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, patience};
 use serde_json::Value;
 
 /// Ends a session as a power cut does, and makes its records those of another boot.
 fn cut_power(session: &Session<'_>) {
-    session.kill_together(&[Who::Agent, Who::Keeper, Who::Holder]);
-    is_of_another_boot(session);
+    session.kill_together(&[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]);
+    change_boot(session);
 }
 
 /// Makes the records of a session whose processes are gone those of another boot.
-fn is_of_another_boot(session: &Session<'_>) {
+fn change_boot(session: &Session<'_>) {
     let run = session.run_file("run.json");
     for path in [run, session.path().join("holder.json"), session.path().join("keeper.json")] {
         let mut record: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -21,8 +21,8 @@ fn is_of_another_boot(session: &Session<'_>) {
     }
 }
 
-/// Makes the journal that of a machine which had been up for ten hours more.
-fn was_up_for_longer(session: &Session<'_>) {
+/// Makes the journal that of a machine that had been up for ten hours more.
+fn lengthen_uptime(session: &Session<'_>) {
     let path = session.path().join("journal.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let shifted = text.lines().map(|line| {
@@ -62,7 +62,7 @@ fn a_loop_is_continued_where_its_record_says() {
     assert_eq!(said[0], "turn 1 was interrupted and is not counted");
     assert!(said.last().unwrap().starts_with("the check passes after 2 turns"), "{said:?}");
     assert_eq!(children(&harness, &job, "turn").len(), 3);
-    assert!(harness.run(&["recover"]).exits(0).stdout.is_empty(), "it has come to its own end");
+    assert!(harness.run(&["recover"]).exits(0).stdout.is_empty(), "it has ended by itself");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn sessions_without_a_rule_and_what_a_person_has_stopped_stay_ended() {
 }
 
 #[test]
-fn one_that_lost_its_helpers_in_the_pause_before_its_next_run_goes_on_also_after_a_reboot() {
+fn a_session_that_lost_its_helpers_in_a_restart_pause_continues_also_after_a_reboot() {
     for rebooted in [false, true] {
         let harness = harness();
         let marker = file(&harness, "marker");
@@ -98,8 +98,8 @@ fn one_that_lost_its_helpers_in_the_pause_before_its_next_run_goes_on_also_after
         session.orphan();
         std::fs::write(&marker, "").unwrap();
         if rebooted {
-            is_of_another_boot(&session);
-            was_up_for_longer(&session);
+            change_boot(&session);
+            lengthen_uptime(&session);
         }
         let said = harness.run(&["recover", "--dry-run"]).exits(0).stdout;
         assert_eq!(said, format!("{}: would be continued (started with --restart)\n", session.id()));
@@ -112,7 +112,7 @@ fn one_that_lost_its_helpers_in_the_pause_before_its_next_run_goes_on_also_after
 }
 
 #[test]
-fn of_several_that_recover_at_once_one_continues_and_what_has_ended_stays_ended() {
+fn several_recover_commands_at_once_continue_a_session_only_once() {
     let harness = harness();
     let log = file(&harness, "runs");
     let once_more = format!("echo run >> {0}; [ $(wc -l < {0}) -gt 1 ] || sleep 600", log.display());
@@ -127,7 +127,7 @@ fn of_several_that_recover_at_once_one_continues_and_what_has_ended_stays_ended(
 }
 
 #[test]
-fn a_unit_is_written_and_removed() {
+fn the_systemd_unit_is_written_and_removed() {
     let harness = harness();
     let said = harness.run(&["install-service"]).exits(0);
     let path = harness.root().join("config/systemd/user/ostler-recover.service");

@@ -20,7 +20,7 @@ fn bad_input_starts_nothing() {
         (&["loop", "demo", "x", "--budget", "0"], "is not an amount of dollars"),
         (&["loop", "demo", "x", "--budget", "NaN"], "is not an amount of dollars"),
         (&["loop", "demo", "x", "--timeout", "soon"], "is not a duration"),
-        (&["loop", "demo", "x", "--timeout", "0s"], "is no time at all"),
+        (&["loop", "demo", "x", "--timeout", "0s"], "is a duration of zero"),
         (&["loop", "demo", "x", "--timeout", "0"], "\"0\" is"),
         (&["run", "demo", "x", "--restart", "on-failure:0"], "would never restart it"),
         (&["loop", "demo", "x", "--until-text", ""], "--until-text is empty"),
@@ -44,7 +44,7 @@ fn an_agent_that_is_not_installed_is_refused() {
     harness.set("PATH", &folder);
     let output = harness.run(&["loop", "codex", "x y"]).exits(2);
     assert!(output.stderr.contains("npm install"), "{output:?}");
-    // And one whose budget could not be kept.
+    // So is an agent whose budget could not be kept.
     std::os::unix::fs::symlink("/bin/true", folder.join("codex")).unwrap();
     let output = harness.run(&["loop", "codex", "x y", "--budget", "1"]).exits(2);
     assert!(output.stderr.contains("does not tell its cost"), "{output:?}");

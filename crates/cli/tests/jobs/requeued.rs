@@ -1,17 +1,19 @@
-//! After a reboot, what was queued is queued again in the place that it had, and what waited for a time goes on waiting for it.
+//! After a reboot, queued sessions are queued again in the places that they had, and sessions that waited for a time
+//! still wait for it.
 
 use crate::{file, harness};
 use ostler_core::view::Phase;
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Ends a session as a power cut does, so that no process of it sees the end of another, and makes its records those of another boot.
+/// Ends a session as a power cut does, so that none of its processes notices the exit of another, and makes its records
+/// those of another boot.
 fn cut_power(session: &Session<'_>) {
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         session.signal(who, Signal::STOP);
     }
-    for who in [Who::Agent, Who::Holder, Who::Keeper] {
+    for who in [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper] {
         session.kill_if_alive(who);
     }
     let run = session.run_file("run.json");
@@ -30,7 +32,7 @@ fn with_queue() -> Harness {
     harness
 }
 
-/// Takes the only slot until somebody writes into the gate.
+/// Takes the only slot until the gate is written to.
 fn block(harness: &Harness) -> Session<'_> {
     let gate = file(harness, "gate");
     let script = "read -r _ < \"$1\"";
@@ -49,7 +51,7 @@ fn said(harness: &Harness) -> String {
 }
 
 #[test]
-fn what_was_queued_is_queued_again_in_its_place_and_runs_once() {
+fn queued_sessions_are_queued_again_in_their_places_and_run_once() {
     let harness = with_queue();
     let before = block(&harness);
     let queued = [
@@ -65,7 +67,8 @@ fn what_was_queued_is_queued_again_in_its_place_and_runs_once() {
     for session in queued.iter().chain([&before, &at]) {
         cut_power(session);
     }
-    // Somebody was faster after the reboot. It is behind those that had waited before.
+    // Two sessions start after the reboot, before `recover`. The one that is queued is placed behind those that had
+    // waited before.
     let blocker = block(&harness);
     let newcomer = queue_word(&harness, &["--queue=q"], "e");
     let recovered = harness.run(&["recover"]).exits(0).stdout;
@@ -82,7 +85,7 @@ fn what_was_queued_is_queued_again_in_its_place_and_runs_once() {
     assert_eq!((waits.at, waits.queue, place(&at)), (Some(planned), None, None));
     assert!(harness.run(&["recover"]).exits(0).stdout.is_empty());
     assert!(said(&harness).is_empty());
-    // A second reboot changes nothing about that.
+    // A second reboot does not change the places.
     cut_power(c);
     harness.run(&["recover"]).exits(0);
     assert_eq!(place(c), Some(3));
@@ -94,15 +97,15 @@ fn what_was_queued_is_queued_again_in_its_place_and_runs_once() {
 }
 
 #[test]
-fn what_a_shutdown_has_withdrawn_is_queued_again_and_what_cannot_be_met_is_not() {
+fn sessions_that_a_shutdown_withdrew_are_queued_again_unless_their_condition_has_failed() {
     let harness = with_queue();
     let first = block(&harness);
     let told = queue_word(&harness, &["--queue=q"], "keeper");
     let waiter = queue_word(&harness, &["--queue=q"], "waiter");
     let after = queue_word(&harness, &["--after", first.id()], "after");
-    told.signal(Who::Keeper, Signal::TERM);
-    waiter.signal(Who::Agent, Signal::TERM);
-    // Before the slot is free: one that has not heard of it yet would take it.
+    told.signal(ProcessKind::Keeper, Signal::TERM);
+    waiter.signal(ProcessKind::Agent, Signal::TERM);
+    // Before the slot is free: a session that has not handled its signal yet would take the slot.
     harness.run(&["wait", told.id(), waiter.id()]);
     first.stop();
     harness.run(&["wait", after.id()]);
@@ -115,7 +118,7 @@ fn what_a_shutdown_has_withdrawn_is_queued_again_and_what_cannot_be_met_is_not()
 }
 
 #[test]
-fn one_that_waited_for_a_usage_limit_goes_on_waiting_for_it() {
+fn a_session_that_waited_for_a_usage_limit_still_waits_for_it() {
     let mut harness = harness();
     let limits = harness.root().join("limits");
     std::fs::write(&limits, "4000\n12\n").unwrap();
@@ -124,18 +127,18 @@ fn one_that_waited_for_a_usage_limit_goes_on_waiting_for_it() {
     let resumes_at = far.until_look("it waits", |view| view.state == Phase::Waiting).resumes_at.unwrap();
     let near = harness.detach(&["demo", "say near"]);
     let soon = near.until_look("it waits", |view| view.state == Phase::Waiting).resumes_at.unwrap();
-    // The near one first: its wait must not be over.
+    // The near one first, because its wait must not be over.
     cut_power(&near);
     cut_power(&far);
     harness.run(&["recover"]).exits(0);
     let view = far.look();
     assert_eq!((view.state, view.resumes_at, view.ended), (Phase::Waiting, Some(resumes_at), false));
-    far.living(Who::Keeper);
+    far.living(ProcessKind::Keeper);
     harness.run(&["wait", near.id()]).exits(0);
     assert!(ostler_sys::clock::now() >= soon);
     assert_eq!(near.look().turns, 2);
-    // A machine that shuts down asks it to end, and it goes on waiting afterwards, without having been started.
-    far.signal(Who::Keeper, Signal::TERM);
+    // A shutdown asks the session to end. Afterwards it still waits, without having been started.
+    far.signal(ProcessKind::Keeper, Signal::TERM);
     harness.run(&["wait", far.id()]);
     let recovered = harness.run(&["recover"]).exits(0).stdout;
     assert_eq!(recovered, format!("{}: continued (it was waiting)\n", far.id()));

@@ -4,7 +4,7 @@ use crate::harness;
 use ostler_testkit::Started;
 
 #[test]
-fn a_label_means_all_that_have_it() {
+fn a_label_selects_all_sessions_that_have_it() {
     let harness = harness();
     let one = harness.detach(&["--label", "task=7", "--", "sleep", "600"]);
     let two = harness.detach(&["--label", "task=7", "--label", "more=1", "--", "sleep", "600"]);
@@ -26,7 +26,7 @@ fn a_label_means_all_that_have_it() {
 }
 
 #[test]
-fn a_message_goes_to_all_of_them() {
+fn a_message_goes_to_all_selected_sessions() {
     let harness = harness();
     let sessions = [1, 2].map(|_| harness.detach(&["--keep", "--label", "team=a", "demo"]));
     let sent = harness.run(&["send", "label:team=a", "say hello"]).exits(0);
@@ -38,7 +38,7 @@ fn a_message_goes_to_all_of_them() {
 }
 
 #[test]
-fn completion_offers_them() {
+fn completion_offers_labels() {
     let harness = harness();
     let _session = harness.detach(&["--label", "task=7", "--", "sleep", "600"]);
     let mut asks = harness.command(harness.program());

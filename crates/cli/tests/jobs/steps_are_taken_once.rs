@@ -1,12 +1,12 @@
-//! A driver that is killed in the middle of a step, at every point of it: started again, it takes the step once.
+//! A driver is killed in the middle of a step, at every point of the step. Started again, it takes the step once.
 
 use crate::{children, count, file, harness, start, steps};
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::command_line;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 
-/// A driver passes these when it reserves an id, launches a session and notes what came of it. How often it passes a point before it is
-/// killed there.
+/// The points that a driver passes when it reserves an id, launches a session and notes the result, and at which
+/// passing it is killed there.
 const POINTS: [(Role, Point, usize); 19] = [
     (Role::Client, Point::InboxLocked, 1),
     (Role::Client, Point::InboxWritten, 1),
@@ -30,7 +30,7 @@ const POINTS: [(Role, Point, usize); 19] = [
 ];
 
 #[test]
-fn whichever_step_a_driver_is_killed_in() {
+fn a_driver_that_is_killed_in_any_step_takes_it_once() {
     for (role, point, passings) in POINTS {
         let mut harness = harness();
         let pauses = harness.root().join("pauses");
@@ -44,10 +44,11 @@ fn whichever_step_a_driver_is_killed_in() {
             format!("test -e {log_name} || cat {gate_name}; echo ran >> {log_name}; test $(wc -l < {log_name}) -ge 2");
         let job = start(&harness, &["demo", "say more", "--until", &check]);
         let session = harness.session(&job);
-        // Its launch is over when the process that began it is its holder: no point is passed by that launch any more.
+        // The launch of the check is over when the process that began it is its holder. That launch passes no point any
+        // more.
         patience::until("the first check runs", &[&session.path()], || {
             let first = children(&harness, &job, "check 1").first().cloned()?;
-            let holder = harness.session(&first).recorded_if_there(Who::Holder)?;
+            let holder = harness.session(&first).recorded_if_there(ProcessKind::Holder)?;
             command_line(holder.pid()).iter().any(|word| word == "__holder").then_some(())
         });
         let trap = pauses.join(format!("{}.kill", pause::token(role, point)));

@@ -1,9 +1,9 @@
-//! `stop JOB` ends its children with proof, and then the job. A child that is stopped stops only itself.
+//! `stop JOB` ends the children of the job with proof, and then the job. Stopping a child stops only that child.
 
 use crate::{children, count, file, harness, lines, passes_at, start};
 use ostler_core::view::{Phase, View};
 use ostler_sys::process::Pidfd;
-use ostler_testkit::{Harness, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, patience};
 use rustix::process::Signal;
 
 /// A loop whose first turn runs, and takes long.
@@ -14,7 +14,7 @@ fn with_a_running_turn(harness: &mut Harness) -> (String, String) {
     let child = patience::until("the first turn runs", &[&folder, &folder.join(&job)], || {
         let child = children(harness, &job, "turn").first().cloned()?;
         let session = harness.session(&child);
-        // A message that is accepted counts as work; here the agent has it.
+        // An accepted message already counts as work; here the agent has it.
         let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap_or_default();
         (journal.contains("\"delivered\"") && session.look().status == "working").then_some(child)
     });
@@ -35,7 +35,7 @@ fn a_stopped_job_ends_its_children_first() {
 }
 
 #[test]
-fn a_job_that_is_to_stop_after_its_turn_lets_the_turn_end_and_begins_no_other() {
+fn stop_after_turn_lets_the_turn_of_a_job_end_and_begins_no_other() {
     let harness = harness();
     let (log, gate) = (file(&harness, "log"), file(&harness, "gate"));
     let prompt = format!(
@@ -57,7 +57,7 @@ fn a_job_that_is_to_stop_after_its_turn_lets_the_turn_end_and_begins_no_other() 
 }
 
 #[test]
-fn who_does_not_want_to_wait_for_the_turn_any_more_stops_the_job_at_once() {
+fn a_second_stop_ends_a_job_that_waits_for_its_turn_at_once() {
     let mut harness = harness();
     let (job, child) = with_a_running_turn(&mut harness);
     let waiting = harness.start(&["stop", "--after-turn", &job]);
@@ -96,12 +96,12 @@ fn children_are_ended_also_when_the_driver_cannot_do_it() {
 }
 
 #[test]
-fn a_driver_that_is_told_to_end_by_others_is_started_again_and_ends_no_child() {
+fn a_driver_that_another_process_ends_is_started_again_and_ends_no_child() {
     let mut harness = harness();
     let (job, child) = with_a_running_turn(&mut harness);
     let session = harness.session(&job);
-    let before = session.signal(Who::Agent, rustix::process::Signal::TERM);
-    session.replaced(Who::Agent, &before);
+    let before = session.signal(ProcessKind::Agent, rustix::process::Signal::TERM);
+    session.replaced(ProcessKind::Agent, &before);
     assert!(!harness.session(&child).look().ended);
     assert_eq!(children(&harness, &job, "turn").len(), 1);
     harness.run(&["stop", &job]).exits(0);
@@ -109,7 +109,7 @@ fn a_driver_that_is_told_to_end_by_others_is_started_again_and_ends_no_child() {
 }
 
 #[test]
-fn a_stopped_child_stops_only_itself_and_counts_as_failed() {
+fn stopping_a_child_stops_only_that_child_and_its_turn_counts_as_failed() {
     let mut harness = harness();
     let log = file(&harness, "checks");
     harness.set("OSTLER_DEMO_PACE", "100000");
@@ -136,7 +136,7 @@ fn a_message_for_a_loop_is_refused_and_the_session_that_takes_it_is_named() {
         let child = children(&harness, &job, "turn").first().cloned()?;
         harness.session(&child).path().exists().then_some(child)
     });
-    // The driver says it after it has started the turn.
+    // The driver prints this after it has started the turn.
     let says = |view: &View| view.last.as_deref().is_some_and(|last| last.contains("turn 1 of at most 20"));
     harness.session(&job).until_look("it says which turn", says);
     let shown = harness.run(&["ls"]).exits(0).stdout;
@@ -151,7 +151,7 @@ fn a_message_for_a_loop_is_refused_and_the_session_that_takes_it_is_named() {
 }
 
 #[test]
-fn a_conversation_that_a_person_stops_once_costs_one_turn() {
+fn stopping_the_conversation_of_a_loop_once_fails_one_turn() {
     let mut harness = harness();
     harness.set("OSTLER_DEMO_PACE", "100000");
     let job = start(&harness, &["--same", "demo", "say more", "--max", "2"]);
@@ -171,7 +171,7 @@ fn a_conversation_that_a_person_stops_once_costs_one_turn() {
     harness.run(&["stop", &job]).exits(0);
 }
 
-/// Stops a loop in its first turn, continues it, and looks at what it says.
+/// Stops a loop in its first turn, continues it with the command `go_on`, and checks the lines that it prints.
 fn stopped_in_a_turn(same: &[&str], stop: impl Fn(&Harness, &str, &str), go_on: &[&str]) {
     let mut harness = harness();
     let log = file(&harness, "checks");
@@ -214,8 +214,9 @@ fn a_turn_that_was_killed_with_its_loop_is_taken_again() {
 #[test]
 fn a_turn_that_a_shutdown_has_ended_is_taken_again() {
     let shut_down = |harness: &Harness, job: &str, child: &str| {
-        // The job first, so that it starts no other turn. Its driver may have ended the child before the child's keeper is told.
-        let keepers = [job, child].map(|id| harness.session(id).living(Who::Keeper));
+        // The job first, so that it starts no other turn. Its driver may have ended the child before the child's keeper
+        // gets the signal.
+        let keepers = [job, child].map(|id| harness.session(id).living(ProcessKind::Keeper));
         for keeper in keepers {
             if let Some(pidfd) = Pidfd::open(&keeper).unwrap() {
                 pidfd.signal(Signal::TERM).unwrap();
@@ -245,7 +246,7 @@ fn a_check_that_was_stopped_with_its_loop_is_run_again_and_no_turn_is_added() {
 }
 
 #[test]
-fn the_end_of_a_followed_job_offers_what_a_job_takes() {
+fn the_end_of_a_followed_job_offers_commands_that_a_job_accepts() {
     let harness = harness();
     let go = file(&harness, "go");
     let check = format!("test -e {} || sleep 100000", go.display());
@@ -259,7 +260,7 @@ fn the_end_of_a_followed_job_offers_what_a_job_takes() {
 }
 
 #[test]
-fn interrupting_a_job_is_refused_and_names_what_runs() {
+fn interrupting_a_job_is_refused_and_the_running_session_is_named() {
     let mut harness = harness();
     let (job, child) = with_a_running_turn(&mut harness);
     let refused = harness.run(&["interrupt", &job]);

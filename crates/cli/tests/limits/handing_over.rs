@@ -1,4 +1,4 @@
-//! `--on-limit AGENT`: at a usage limit another agent continues, in one session, whatever is killed.
+//! `--on-limit AGENT`: at a usage limit another agent continues, in exactly one session, whichever process is killed.
 
 use crate::{limited, told};
 use ostler_sys::pause::{self, Point, Role};
@@ -15,7 +15,7 @@ fn continues<'h>(harness: &'h Harness, session: &Session<'_>) -> (Session<'h>, V
     (other, shown)
 }
 
-/// It has failed, and names the session that continues, which has done the work once.
+/// Checks that the session has failed and names the session that continues, and that the prompt arrived there once.
 fn is_continued_once(harness: &Harness, session: &Session<'_>) {
     harness.run(&["wait", session.id()]).exits(1);
     let (other, shown) = continues(harness, session);
@@ -39,7 +39,22 @@ fn another_agent_continues_and_the_session_names_it() {
 }
 
 #[test]
-fn one_that_is_kept_leaves_and_the_other_is_kept() {
+fn a_followed_session_is_followed_to_the_end_of_the_agent_that_continues() {
+    let harness = limited("3600\n");
+    let output = harness.run(&["run", "--on-limit", "demo", "demo", "say hello"]).exits(0);
+    // The answer of the agent that continues.
+    assert!(output.stdout.contains("You asked for"), "{}", output.stdout);
+    assert!(output.stderr.contains("demo continues in"), "{}", output.stderr);
+    let json = limited("3600\n");
+    let output = json.run(&["run", "--output", "json", "--on-limit", "demo", "demo", "say hello"]).exits(0);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(result["outcome"]["kind"], "succeeded", "{result}");
+    harness.nothing_is_left();
+    json.nothing_is_left();
+}
+
+#[test]
+fn a_kept_session_ends_and_the_session_that_continues_is_kept() {
     let harness = limited("3600\n");
     let session = harness.detach(&["--keep", "--on-limit", "demo", "demo", "say hello"]);
     is_continued_once(&harness, &session);
@@ -50,7 +65,7 @@ fn one_that_is_kept_leaves_and_the_other_is_kept() {
 }
 
 #[test]
-fn kills_at_every_point_and_one_session_continues() {
+fn one_session_continues_although_a_process_is_killed_at_each_point() {
     let points = [
         (Role::Keeper, Point::HandoverReserved),
         (Role::Keeper, Point::HandoverStarted),
@@ -65,7 +80,7 @@ fn kills_at_every_point_and_one_session_continues() {
         std::fs::write(&trap, "x").unwrap();
         let session = harness.detach(&["--on-limit", "demo", "demo", "say hello"]);
         is_continued_once(&harness, &session);
-        assert!(!trap.exists(), "nobody passed {point:?}");
+        assert!(!trap.exists(), "no process passed {point:?}");
         harness.nothing_is_left();
     }
 }
@@ -87,7 +102,7 @@ fn a_turn_of_a_job_waits_although_another_agent_is_configured_to_continue() {
     let words = ["loop", "demo", "say hello", "--until", "true"];
     harness.run(&words).exits(0);
     let all = harness.run(&["ls", "--all", "--json"]).exits(0).json();
-    // The job, its turn and its check: nothing continues beside them.
+    // There are the job, its turn and its check, and no session that continues one of them.
     let origins: Vec<&Value> = all.as_array().unwrap().iter().map(|one| &one["origin"]).collect();
     assert!(!origins.contains(&&Value::from("handover")), "{all}");
     let turns = all.as_array().unwrap().iter().filter(|one| one["agent"] == "demo").count();

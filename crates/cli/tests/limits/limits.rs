@@ -1,14 +1,15 @@
-//! `--timeout`, `--turn-timeout`, `--budget`, `--max-turns`: reached once, by a proper stop, and named in the outcome.
+//! `--timeout`, `--turn-timeout`, `--budget`, `--max-turns`: each takes effect once, by a proper stop or interrupt, and
+//! the cause names it.
 
 use crate::{harness, kill_both};
 use ostler_core::view::Phase;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use std::time::Duration;
 
 #[test]
 fn a_timeout_during_a_tool_stops_with_proof() {
     let harness = harness();
-    // On a busy machine it takes seconds until the tool runs.
+    // Long enough: on a busy machine it takes seconds until the tool runs.
     let session = harness.detach(&["--timeout", "12s", "demo", "sleep"]);
     session.until_look("it works", |view| view.state == Phase::Working);
     harness.run(&["wait", session.id()]).exits(6);
@@ -20,9 +21,9 @@ fn a_timeout_during_a_tool_stops_with_proof() {
 }
 
 #[test]
-fn a_timeout_comes_on_time_whoever_was_killed_meanwhile() {
+fn a_timeout_comes_on_time_although_both_helpers_were_killed() {
     let harness = harness();
-    // Both helpers are replaced before it is reached, also on a busy machine.
+    // Long enough that both helpers are replaced before it is reached, also on a busy machine.
     let session = harness.detach(&["--timeout", "15s", "--", "sleep", "600"]);
     kill_both(&session);
     harness.run(&["wait", session.id()]).exits(6);
@@ -62,7 +63,7 @@ fn a_budget_that_is_used_up_ends_the_session_before_the_next_turn() {
 }
 
 #[test]
-fn no_turn_begins_after_the_last_one() {
+fn no_turn_begins_after_the_turn_limit() {
     let harness = harness();
     harness.configure("[agents.demo]\nmax_turns = 2\n");
     let session = harness.detach(&["--keep", "demo", "sleep"]);
@@ -75,13 +76,13 @@ fn no_turn_begins_after_the_last_one() {
     let shown = session.show();
     assert!(shown.outcome().cause.contains("its limit of 2 turns is reached"), "{shown:?}");
     assert_eq!((shown.turns, shown.queued), (2, 1));
-    // What a person resumes begins to count again.
+    // A limit that is given with `resume` counts from zero.
     harness.run(&["resume", session.id(), "--max-turns", "1"]).exits(0);
     assert_eq!(session.show().outcome().text.as_deref(), Some("three"));
 }
 
 #[test]
-fn a_resumed_session_keeps_its_number_of_turns_and_counts_on_until_it_is_given_a_new_one() {
+fn a_resumed_session_keeps_its_turn_limit_and_its_count_until_it_gets_a_new_limit() {
     let harness = harness();
     harness.run(&["run", "--name", "it", "--max-turns", "2", "--timeout", "1h", "demo", "say one"]).exits(0);
     let session = harness.session(&harness.ls()[0].id);
@@ -106,7 +107,7 @@ fn a_resumed_session_keeps_its_number_of_turns_and_counts_on_until_it_is_given_a
 }
 
 #[test]
-fn what_a_resumed_session_has_spent_counts_on_until_it_is_given_a_new_budget() {
+fn what_a_resumed_session_has_spent_still_counts_until_it_gets_a_new_budget() {
     let harness = harness();
     let session = harness.detach(&["--keep", "--budget", "0.05", "demo", "sleep"]);
     session.until_look("it works", |view| view.state == Phase::Working);
@@ -127,7 +128,7 @@ fn what_a_resumed_session_has_spent_counts_on_until_it_is_given_a_new_budget() {
         assert!(refused.complaint().contains(&format!("ostler resume {} --budget USD", session.id())), "{refused:?}");
     }
     assert_eq!((session.show().run, session.show().turns), (before.run, before.turns));
-    // The new one counts from here, and on.
+    // The new budget counts from here, over all later runs.
     harness.run(&["resume", session.id(), "--budget", "0.05"]).exits(0);
     harness.run(&["resume", session.id(), "spend 0.03 three"]).exits(0);
     harness.run(&["resume", session.id(), "spend 0.03 four"]).exits(0);
@@ -136,7 +137,7 @@ fn what_a_resumed_session_has_spent_counts_on_until_it_is_given_a_new_budget() {
 }
 
 #[test]
-fn one_turn_of_one_is_no_limit() {
+fn using_the_only_allowed_turn_is_not_reported_as_a_limit() {
     let harness = harness();
     let output = harness.run(&["run", "--max-turns", "1", "--budget", "5", "demo", "say done"]).exits(0);
     assert_eq!(output.stdout, "done\n");
@@ -144,7 +145,7 @@ fn one_turn_of_one_is_no_limit() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_and_nothing_is_left() {
+fn limits_that_cannot_be_enforced_are_refused_and_no_session_is_left() {
     let harness = harness();
     for words in [
         &["run", "--budget", "1", "codex", "say x"][..],
@@ -170,7 +171,7 @@ fn what_cannot_be_kept_is_refused_and_nothing_is_left() {
     assert_eq!(harness.ls(), []);
 }
 
-/// How often the process has gone to sleep so far.
+/// How often the process has gone to sleep since its start.
 fn sleeps(process: &ostler_sys::process::Identity) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
@@ -178,13 +179,13 @@ fn sleeps(process: &ostler_sys::process::Identity) -> u64 {
 }
 
 #[test]
-fn a_limit_that_is_not_due_wakes_nobody() {
+fn a_limit_that_is_not_due_wakes_no_helper() {
     let harness = harness();
     let session = harness.detach(&["--timeout", "1h", "--", "sleep", "600"]);
-    let helpers = [session.living(Who::Holder), session.living(Who::Keeper)];
+    let helpers = [session.living(ProcessKind::Holder), session.living(ProcessKind::Keeper)];
     let all = || helpers.iter().map(sleeps).collect::<Vec<u64>>();
     let mut before = all();
-    patience::until("they have come to rest", &[], || {
+    patience::until("the helpers are idle", &[], || {
         assert!(!patience::ends_within(&helpers[0], Duration::from_secs(2)));
         let last = std::mem::replace(&mut before, all());
         (last == before).then_some(())

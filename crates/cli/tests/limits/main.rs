@@ -1,4 +1,5 @@
-//! Restarts, limits and usage limits with the built program: each is kept, whichever process is killed, and nothing is said or started twice.
+//! Restarts, limits and usage limits with the built program: each takes effect, whichever process is killed, and no
+//! message is sent and no run is started twice.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare or read its files has failed")]
 
@@ -7,7 +8,7 @@ mod limits;
 mod restarts;
 mod usage;
 
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 
 fn harness() -> Harness {
     Harness::new(env!("CARGO_BIN_EXE_ostler"))
@@ -24,16 +25,16 @@ fn limited(lines: &str) -> Harness {
 
 /// Each helper is killed and replaced, one after the other.
 fn kill_both(session: &Session<'_>) {
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let before = session.kill(who);
         session.replaced(who, &before);
     }
 }
 
-/// What the demo agent was told, by its own transcript.
+/// The prompts that the demo agent received, read from its own transcript.
 fn told(session: &Session<'_>) -> Vec<String> {
     let transcript = session.show().transcript;
-    // One that is not there yet was told nothing.
+    // Without a transcript it has received nothing yet.
     let text = transcript.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     // The agent may be writing the last line.
     let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));

@@ -1,12 +1,12 @@
-//! `--restart on-failure`: the next run begins by itself, as often as was asked for, and never after a stop.
+//! `--restart on-failure`: the next run begins by itself, as often as requested, and never after a stop.
 
 use crate::{harness, kill_both};
 use ostler_core::view::Phase;
 use ostler_sys::pause::{self, Point, Role};
-use ostler_testkit::{Poller, Who};
+use ostler_testkit::{Poller, ProcessKind};
 
 #[test]
-fn a_command_that_fails_is_started_as_often_as_asked_and_nobody_sees_it_ended_in_between() {
+fn a_command_that_fails_is_restarted_as_often_as_asked_and_never_shown_as_ended_in_between() {
     let harness = harness();
     let file = harness.root().join("starts");
     let poller = Poller::start_for_all(&harness.home(), |view| !view.ended || view.run == 3);
@@ -23,10 +23,10 @@ fn a_command_that_fails_is_started_as_often_as_asked_and_nobody_sees_it_ended_in
 }
 
 #[test]
-fn helpers_that_are_killed_in_the_pause_are_replaced_and_it_restarts_once() {
+fn helpers_killed_in_the_pause_are_replaced_and_the_command_restarts_once() {
     let harness = harness();
     let (file, gate) = (harness.root().join("starts"), harness.root().join("gate"));
-    // Its last run does not end before the helpers are replaced.
+    // The last run of the command does not end before the helpers are replaced.
     let command = format!(
         "echo started >> {0}; test $(wc -l < {0}) -ge 5 || exit 1; until test -e {1}; do sleep 0.05; done",
         file.display(),
@@ -72,14 +72,14 @@ fn resume_now_ends_the_pause() {
 }
 
 #[test]
-fn an_agent_that_is_killed_goes_on_with_its_conversation() {
+fn an_agent_that_is_killed_continues_its_conversation() {
     let harness = harness();
     let session = harness.detach(&["--keep", "--restart", "on-failure", "demo", "say one"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let native = session.show().native_id;
-    // An agent that is killed before it has written its transcript has nothing to go on with.
+    // An agent that is killed before it has written its transcript has no conversation to resume.
     session.until_look("its turn is saved", |_| crate::told(&session) == ["say one"]);
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     session.until_look("it is started again", |view| view.run == 2 && view.alive);
     harness.run(&["send", session.id(), "say two"]).exits(0);
     session.until_look("the second answer", |view| view.turns == 2 && view.state == Phase::Idle);
@@ -98,7 +98,7 @@ fn an_agent_that_fails_its_turn_is_told_to_continue_after_the_pause() {
 }
 
 #[test]
-fn kills_while_the_next_run_is_prepared_and_it_begins_once() {
+fn the_next_run_begins_once_although_a_process_is_killed_while_preparing_it() {
     for (role, point) in [(Role::Keeper, Point::PreparingStarted), (Role::Preparer, Point::Prepared)] {
         let mut harness = harness();
         let folder = harness.root().join("pause");
@@ -108,7 +108,7 @@ fn kills_while_the_next_run_is_prepared_and_it_begins_once() {
         std::fs::write(&trap, "x").unwrap();
         let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
         harness.run(&["wait", session.id()]).exits(0);
-        assert!(!trap.exists(), "nobody passed {point:?}");
+        assert!(!trap.exists(), "no process passed {point:?}");
         assert_eq!(crate::told(&session), ["fail the server is down", "continue"]);
         assert_eq!(session.show().run, 2);
         harness.nothing_is_left();
@@ -124,7 +124,7 @@ fn a_stop_while_the_next_run_is_prepared_is_final() {
     let trap = folder.join(format!("{}.stop", pause::token(Role::Preparer, Point::Prepared)));
     std::fs::write(&trap, "x").unwrap();
     let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
-    ostler_testkit::patience::until("the process that prepares it stands still", &[&folder], || {
+    ostler_testkit::patience::until("the process that prepares it is stopped", &[&folder], || {
         (!trap.exists()).then_some(())
     });
     harness.run(&["stop", session.id()]).exits(0);

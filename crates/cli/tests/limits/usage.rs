@@ -1,4 +1,4 @@
-//! A usage limit: the session waits, and continues once at the right time, whatever happens meanwhile.
+//! A usage limit: the session waits, and continues once at the right time, whatever happens while it waits.
 
 use crate::{kill_both, limited, told};
 use ostler_core::view::Phase;
@@ -10,8 +10,8 @@ fn until_waiting(session: &Session<'_>) -> ostler_core::view::View {
 }
 
 #[test]
-fn it_waits_until_the_limit_is_reset_and_messages_of_people_follow() {
-    // Long enough for all that happens while it waits, also on a busy machine.
+fn a_session_waits_until_the_limit_is_reset_and_then_gets_its_messages() {
+    // Long enough for everything that this test does while the session waits, also on a busy machine.
     let harness = limited("15\n");
     let session = harness.detach(&["demo", "say hello"]);
     let view = until_waiting(&session);
@@ -33,7 +33,7 @@ fn it_waits_until_the_limit_is_reset_and_messages_of_people_follow() {
 }
 
 #[test]
-fn in_the_middle_of_a_turn_and_kept_it_continues_in_the_same_process() {
+fn a_kept_session_limited_in_the_middle_of_a_turn_continues_in_the_same_process() {
     let harness = limited("8 begun\n");
     let session = harness.detach(&["--keep", "demo", "say hello"]);
     until_waiting(&session);
@@ -43,7 +43,7 @@ fn in_the_middle_of_a_turn_and_kept_it_continues_in_the_same_process() {
 }
 
 #[test]
-fn twice_in_a_row_it_waits_twice() {
+fn a_session_waits_twice_for_two_limits_in_a_row() {
     let harness = limited("2\n3\n");
     let session = harness.detach(&["demo", "say hello"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -67,7 +67,7 @@ fn a_limit_without_a_time_is_waited_for_and_given_up_after_three_continuations()
 }
 
 #[test]
-fn a_script_that_follows_is_told_at_once_and_may_ask_to_wait() {
+fn a_followed_run_fails_at_once_unless_it_is_to_wait() {
     let harness = limited("3600\n2\n");
     harness.run(&["run", "demo", "say hello"]).exits(1);
     let output = harness.run(&["run", "--on-limit", "wait", "demo", "say hello"]).exits(0);
@@ -86,7 +86,7 @@ fn a_stop_while_it_waits_is_final() {
 }
 
 #[test]
-fn a_clock_that_is_set_forward_continues_it_once() {
+fn a_clock_that_is_set_forward_continues_the_session_once() {
     let mut harness = limited("3600\n");
     harness.has_own_clock();
     let session = harness.detach(&["demo", "say hello"]);
@@ -95,13 +95,14 @@ fn a_clock_that_is_set_forward_continues_it_once() {
     harness.run(&["wait", session.id(), "--timeout", "1ms"]).exits(124);
     assert_eq!(session.look().state, Phase::Waiting, "not yet");
     harness.shift_clock(3700);
-    // The kernel tells a keeper when the machine's clock is set; this clock is only a file, so a client wakes it.
+    // The kernel wakes the keeper when the machine's clock is set. This clock is only a file, so the client of `wait`
+    // wakes the keeper.
     harness.run(&["wait", session.id()]).exits(0);
     assert_eq!(told(&session), ["say hello", "continue"]);
 }
 
 #[test]
-fn a_keeper_that_is_killed_between_writing_the_word_and_noting_it_says_it_once() {
+fn a_keeper_that_is_killed_between_writing_continue_and_noting_it_sends_it_once() {
     let mut harness = limited("2\n");
     let folder = harness.root().join("pause");
     std::fs::create_dir_all(&folder).unwrap();
@@ -110,16 +111,16 @@ fn a_keeper_that_is_killed_between_writing_the_word_and_noting_it_says_it_once()
     std::fs::write(&file, "x").unwrap();
     let session = harness.detach(&["demo", "say hello"]);
     harness.run(&["wait", session.id()]).exits(0);
-    assert!(!file.exists(), "nobody passed the point");
+    assert!(!file.exists(), "no process passed the point");
     assert_eq!(told(&session), ["say hello", "continue"]);
 }
 
 #[test]
-fn when_both_helpers_are_gone_it_has_not_ended_and_continues_on_request() {
+fn a_waiting_session_without_helpers_has_not_ended_and_continues_on_request() {
     let harness = limited("3600\n");
     let session = harness.detach(&["demo", "say hello"]);
     until_waiting(&session);
-    // Its process leaves when it waits already; while that lives there is another alarm.
+    // The agent's process exits when the session waits already. Until then the alarm is a different one.
     session.until_look("its process is gone", |view| !view.alive);
     session.orphan();
     let shown = session.show();

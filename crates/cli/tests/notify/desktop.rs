@@ -1,5 +1,5 @@
-//! The desktop's notification service, on a bus of the test's own: the real bus daemon, and a service that remembers what it
-//! was asked to show.
+//! The desktop's notification service, on a private bus: the real bus daemon, and a service that records what it was
+//! asked to show.
 
 use crate::{harness, until_senders_are_gone};
 use ostler_sys::dbus::{Reader, Writer};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex};
 const CALL: u8 = 1;
 const RETURN: u8 = 2;
 
-/// Title and text of what was to be shown.
+/// Title and text of each notification.
 type Shown = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A message with these header fields, all of them text but the serial that it answers.
+/// A message with these header fields. All are text except the serial of the message that it answers.
 fn message(
     kind: u8,
     serial: u32,
@@ -52,7 +52,7 @@ fn message(
     message.bytes
 }
 
-/// What a message from the bus says, as far as it matters here.
+/// The parts of a message from the bus that these tests need.
 struct Incoming {
     kind: u8,
     serial: u32,
@@ -61,7 +61,7 @@ struct Incoming {
     body: Vec<u8>,
 }
 
-fn hear(stream: &mut impl Read) -> Option<Incoming> {
+fn read_message(stream: &mut impl Read) -> Option<Incoming> {
     let mut head = [0; 16];
     stream.read_exact(&mut head).ok()?;
     let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -86,7 +86,7 @@ fn hear(stream: &mut impl Read) -> Option<Incoming> {
     Some(Incoming { kind: head[1], serial: number(8), member, sender, body })
 }
 
-/// Becomes the notification service of the bus at this socket. It has the name when this returns.
+/// Becomes the notification service of the bus at this socket. The name is acquired when this returns.
 fn serve(socket: &Path) -> Shown {
     let mut stream = UnixStream::connect(socket).unwrap();
     let uid = rustix::process::geteuid().as_raw().to_string();
@@ -112,12 +112,12 @@ fn serve(socket: &Path) -> Shown {
     stream.write_all(&message(CALL, 2, 0, &bus("RequestName"), "su", &name)).unwrap();
     let mut returned = 0;
     while returned < 2 {
-        returned += usize::from(hear(&mut reader).unwrap().kind == RETURN);
+        returned += usize::from(read_message(&mut reader).unwrap().kind == RETURN);
     }
     let shown = Shown::default();
     let remembered = shown.clone();
     std::thread::spawn(move || {
-        while let Some(incoming) = hear(&mut reader) {
+        while let Some(incoming) = read_message(&mut reader) {
             if incoming.kind != CALL || incoming.member != "Notify" {
                 continue;
             }
@@ -134,7 +134,7 @@ fn serve(socket: &Path) -> Shown {
     shown
 }
 
-/// A bus of this test's own, once it listens; `None` where the daemon is not installed.
+/// A private bus that listens; `None` where the daemon is not installed.
 fn start_bus(harness: &Harness) -> Option<(Started, PathBuf)> {
     let (config, socket) = (harness.root().join("bus.conf"), harness.root().join("bus"));
     let text = format!(
@@ -159,13 +159,13 @@ fn start_bus(harness: &Harness) -> Option<(Started, PathBuf)> {
 }
 
 #[test]
-fn the_desktop_shows_it_and_one_without_a_service_is_tried_again() {
+fn a_notification_is_shown_and_without_a_desktop_service_it_is_retried() {
     let mut harness = harness();
     harness.configure("[notify]\ndesktop = true\nmoments = ['asking', 'turn']\n");
     let address = format!("unix:path={}", harness.root().join("bus").display());
     harness.set("DBUS_SESSION_BUS_ADDRESS", address);
     let Some((bus, socket)) = start_bus(&harness) else { return };
-    // There is a bus and nobody on it who shows anything.
+    // There is a bus, and no notification service on it.
     let missing = harness.run(&["notify", "test"]).exits(1);
     assert!(missing.stdout.contains("desktop: did not arrive"), "{missing:?}");
     let session = harness.detach(&["--keep", "--name", "tests", "demo", "say <b>one</b> & two"]);

@@ -1,13 +1,13 @@
-//! A server that is dead delays nothing and leaves nothing behind.
+//! A server that fails or does not answer delays no session, and no sender is left behind.
 
 use crate::server::{Answer, Server, arrived};
 use crate::{configure, harness, is_sender, telling, until_senders_are_gone, until_turn};
 use ostler_sys::pause::{Point, Role, VARIABLE, token};
 use ostler_sys::process::{Identity, Life, Pidfd};
-use ostler_testkit::{Session, SmallDisk, Who, patience};
+use ostler_testkit::{ProcessKind, Session, SmallDisk, patience};
 use rustix::process::Signal;
 
-/// The files of the notifications of a home.
+/// The notifications in the spool of a home.
 fn records(harness: &ostler_testkit::Harness) -> Vec<serde_json::Value> {
     let files = std::fs::read_dir(harness.home().join("notify")).into_iter().flatten().flatten();
     let records = files.filter(|file| file.file_name().to_string_lossy().ends_with(".json"));
@@ -15,7 +15,7 @@ fn records(harness: &ostler_testkit::Harness) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_server_that_never_answers_delays_neither_turns_nor_stop_nor_archive_and_purge_ends_it() {
+fn a_server_that_never_answers_delays_no_turn_stop_or_archive_and_purge_ends_the_sender() {
     let server = Server::new();
     let harness = telling(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
@@ -26,23 +26,24 @@ fn a_server_that_never_answers_delays_neither_turns_nor_stop_nor_archive_and_pur
         until_turn(&harness, &session, 0);
     }
     assert_eq!(session.show().turns, 3);
-    // The keeper that started it may die, and its replacement does not take it for a part of the agent's tree.
-    let keeper = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &keeper);
+    // When the keeper that started the sender is killed, its replacement does not count the sender as one of the
+    // agent's processes.
+    let keeper = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &keeper);
     session.stop();
     let outcome = session.show().outcome().clone();
     assert_eq!((outcome.kind.as_str(), outcome.left.len()), ("succeeded", 0), "{outcome:?}");
-    // Holder and keeper are gone; what is left is the sender, which nobody waits for.
+    // Holder and keeper have exited. The sender is left; no process waits for it.
     patience::until("only the sender is left", &[], || (harness.alive().len() == 1).then_some(()));
     harness.run(&["archive", session.id()]).exits(0);
     harness.run(&["purge", session.id()]).exits(0);
     until_senders_are_gone(&harness);
-    assert!(records(&harness).is_empty(), "what a purged session said is gone, too");
+    assert!(records(&harness).is_empty(), "the notifications of a purged session are deleted");
     assert!(arrived(&server.requests()).is_empty());
 }
 
 #[test]
-fn a_session_without_a_cgroup_is_not_held_up_by_the_sender_either() {
+fn a_sender_does_not_delay_a_session_without_a_cgroup() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -51,9 +52,9 @@ fn a_session_without_a_cgroup_is_not_held_up_by_the_sender_either() {
     server.always(Some(Answer::Stall));
     let session = harness.detach_without_cgroup(&["--keep", "demo", "say one"]);
     server.until("the sender waits for an answer", |requests| !requests.is_empty());
-    // The orphaned sender becomes a child of the holder, like what an agent leaves behind.
-    let keeper = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &keeper);
+    // The orphaned sender becomes a child of the holder, like processes that an agent leaves behind.
+    let keeper = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &keeper);
     session.stop();
     let outcome = session.show().outcome().clone();
     assert_eq!((outcome.kind.as_str(), outcome.left.len()), ("succeeded", 0), "{outcome:?}");
@@ -63,7 +64,7 @@ fn a_session_without_a_cgroup_is_not_held_up_by_the_sender_either() {
 }
 
 #[test]
-fn what_did_not_arrive_within_an_hour_is_given_up_aloud_and_can_be_cleared() {
+fn what_did_not_arrive_within_an_hour_is_given_up_shown_by_doctor_and_can_be_cleared() {
     let server = Server::new();
     let mut harness = telling(&server, "moments = ['ended']");
     harness.has_own_clock();
@@ -87,14 +88,14 @@ fn what_did_not_arrive_within_an_hour_is_given_up_aloud_and_can_be_cleared() {
     assert_eq!(server.requests().len(), before);
 }
 
-/// The server is given more time than this test has: nothing here waits for the end of an attempt.
+/// The timeout is longer than this test may take, so the test cannot pass by waiting for the end of an attempt.
 #[test]
-fn what_is_cleared_while_a_server_stalls_is_not_sent_and_the_other_ways_go_on() {
+fn what_is_cleared_while_a_server_stalls_is_not_sent_and_other_ways_still_deliver() {
     let server = Server::new();
     let harness = harness();
     let told = harness.root().join("told");
     let until_told = |session: &Session<'_>| {
-        patience::until("the command is told of it", &[], || {
+        patience::until("the command has run for it", &[], || {
             std::fs::read_to_string(&told).ok().filter(|told| told.contains(&format!("{}-", session.id())))
         });
     };
@@ -117,7 +118,7 @@ fn what_is_cleared_while_a_server_stalls_is_not_sent_and_the_other_ways_go_on() 
     let arrived = server.until_arrived(&["ended"]);
     assert_eq!(arrived[0].json()["session"], session.id());
     until_senders_are_gone(&harness);
-    assert_eq!(server.requests().len(), 2, "the one that was under way, and the new one");
+    assert_eq!(server.requests().len(), 2, "the request that was in progress, and the new one");
     let dropped = records(&harness).iter().filter(|record| record["ways"]["webhook"]["state"] == "dropped").count();
     assert_eq!(dropped, 2, "{:#?}", records(&harness));
 }
@@ -139,7 +140,7 @@ fn a_secret_that_only_some_sessions_have_in_their_environment_is_used_by_those_t
     let id = without.id().to_owned();
     harness.set("HOOKSEC", "s3cret");
     let with = harness.detach(&["--", "true"]).id().to_owned();
-    // It sends also what the other could not.
+    // Its sender also sends what the first sender could not.
     let arrived = server.until_arrived(&["ended", "ended"]);
     let mut sessions: Vec<String> =
         arrived.iter().map(|one| one.json()["session"].as_str().unwrap().to_owned()).collect();
@@ -153,7 +154,7 @@ fn a_secret_that_only_some_sessions_have_in_their_environment_is_used_by_those_t
 }
 
 #[test]
-fn a_sender_whose_way_is_configured_no_more_exits_and_so_does_one_whose_folder_is_gone() {
+fn a_sender_exits_when_its_way_is_no_longer_configured_or_its_folder_is_deleted() {
     let server = Server::new();
     let harness = telling(&server, "moments = ['ended']");
     server.always(Some(Answer::Status(500)));
@@ -165,7 +166,7 @@ fn a_sender_whose_way_is_configured_no_more_exits_and_so_does_one_whose_folder_i
     configure(&harness, &server, "moments = ['ended']");
     let other = harness.detach(&["--", "true"]);
     server.until("the other was tried", |requests| requests.iter().any(|one| one.id().starts_with(other.id())));
-    // The sender may write while it is deleted.
+    // The sender may write to the folder while it is being deleted.
     let folder = harness.home().join("notify");
     patience::until("the folder is deleted", &[], || {
         let _ = std::fs::remove_dir_all(&folder);
@@ -175,14 +176,14 @@ fn a_sender_whose_way_is_configured_no_more_exits_and_so_does_one_whose_folder_i
     assert!(session.show().ended && other.show().ended);
 }
 
-/// What the kernel says a process does: `R` runs, `S` sleeps.
+/// The state of a process in /proc: `R` runs, `S` sleeps.
 fn state_of(process: &Identity) -> char {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
     stat[stat.rfind(')').unwrap() + 2..].chars().next().unwrap()
 }
 
 #[test]
-fn what_a_full_disk_had_no_room_for_is_sent_when_there_is_room_although_the_session_has_ended() {
+fn a_sender_on_a_full_disk_waits_for_space_and_then_sends_although_the_session_has_ended() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -197,17 +198,17 @@ fn what_a_full_disk_had_no_room_for_is_sent_when_there_is_room_although_the_sess
     harness.set(VARIABLE, pauses.clone());
     let session = harness.detach(&["--keep", "demo", "say before"]);
     until_turn(&harness, &session, 0);
-    // The sender begins when the session is gone and has left no room.
+    // The sender is paused at its start, until the session has ended and the disk is full.
     std::fs::write(pauses.join(format!("{}.stop", token(Role::Sender, Point::SenderEntered))), "x").unwrap();
     session.stop();
     let stopped = |process: &Identity| is_sender(process) && process.look().unwrap() == Life::Stopped;
-    let sender = patience::until("only the sender is left, and stands still", &[], || {
+    let sender = patience::until("only the sender is left, and is stopped", &[], || {
         let alive = harness.alive();
         alive.first().filter(|process| alive.len() == 1 && stopped(process)).cloned()
     });
     let ballast = disk.fill();
     Pidfd::open(&sender).unwrap().unwrap().signal(Signal::CONT).unwrap();
-    // It has tried when it sleeps.
+    // A sender that sleeps has tried, and waits.
     patience::until("the sender waits for room", &[], || (state_of(&sender) == 'S').then_some(()));
     assert!(sender.may_live() && server.requests().is_empty());
     std::fs::remove_file(ballast).unwrap();

@@ -1,4 +1,5 @@
-//! Keeper or sender is killed at each point between a moment and its note that it was sent: it still arrives, once by its id.
+//! Keeper or sender is killed at each point between a moment and the note that it was sent: the notification still
+//! arrives, once by its id.
 
 use crate::server::{Answer, Server, arrived};
 use crate::{is_sender, telling, until_senders_are_gone, until_turn};
@@ -8,7 +9,7 @@ use ostler_testkit::{Harness, patience};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
-/// Has the process that passes this point killed, once: the `nth` that does.
+/// The `nth` process that passes this point will be killed there, once.
 fn arm(harness: &mut Harness, role: Role, point: Point, nth: usize) -> PathBuf {
     let folder = harness.root().join("pause");
     std::fs::create_dir_all(&folder).unwrap();
@@ -18,7 +19,7 @@ fn arm(harness: &mut Harness, role: Role, point: Point, nth: usize) -> PathBuf {
     file
 }
 
-/// Lives through a session in which somebody is killed.
+/// Runs a session in which the `nth` process that passes this point is killed, and checks that each moment arrives.
 fn dies_at(role: Role, point: Point, nth: usize) {
     let server = Server::new();
     let mut harness = telling(&server, "moments = ['asking', 'turn', 'ended']");
@@ -29,7 +30,7 @@ fn dies_at(role: Role, point: Point, nth: usize) {
     harness.run(&["answer", session.id(), "--allow"]).exits(0);
     until_turn(&harness, &session, 0);
     server.until_arrived(&["asking", "turn"]);
-    patience::until("somebody has passed the point", &[], || (!armed.exists()).then_some(()));
+    patience::until("a process has passed the point", &[], || (!armed.exists()).then_some(()));
     session.stop();
     server.until_arrived(&["asking", "turn", "ended"]);
     until_senders_are_gone(&harness);
@@ -67,12 +68,12 @@ fn a_sender_that_dies_when_it_has_sent_sends_again_with_the_same_id() {
 }
 
 #[test]
-fn a_sender_that_dies_when_it_has_noted_that_it_was_sent_is_not_missed() {
+fn nothing_is_lost_when_a_sender_dies_after_noting_that_it_has_sent() {
     dies_at(Role::Sender, Point::MomentSettled, 1);
     dies_at(Role::Sender, Point::SenderUnlocked, 1);
 }
 
-/// At the end of a session there is one keeper more to start the sender, and no other.
+/// At the end of a session only the replacement of the killed keeper can still start the sender.
 #[test]
 fn a_keeper_that_dies_at_the_end_of_its_session_is_replaced_by_one_that_sends() {
     for point in [Point::MomentNoted, Point::SenderStarted, Point::SocketRemoved] {
@@ -83,8 +84,8 @@ fn a_keeper_that_dies_at_the_end_of_its_session_is_replaced_by_one_that_sends() 
         harness.run(&["wait", session.id()]).exits(0);
         let arrived = server.until_arrived(&["ended"]);
         assert_eq!(arrived[0].json()["text"], "hello");
-        // It may have arrived before the keeper comes to the last of them.
-        let what = format!("somebody has passed {}", point.name());
+        // The notification may arrive before the keeper reaches the last of these points.
+        let what = format!("a keeper has passed {}", point.name());
         patience::until(&what, &[], || (!armed.exists()).then_some(()));
         until_senders_are_gone(&harness);
         let ids: Vec<String> = server.requests().iter().map(|request| request.id().to_owned()).collect();
@@ -106,7 +107,7 @@ fn a_sender_that_is_killed_after_the_end_of_its_session_is_started_by_the_next_c
             alive.first().filter(|process| alive.len() == 1 && is_sender(process)).cloned()
         });
         Pidfd::open(&sender).unwrap().unwrap().signal(Signal::KILL).unwrap();
-        // Only then its lock is free for sure.
+        // Its lock is free only when the process is gone.
         patience::until("it is dead", &[], || (sender.look().unwrap() == Life::Gone).then_some(()));
         server.always(None);
         assert!(arrived(&server.requests()).is_empty());

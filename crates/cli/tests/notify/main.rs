@@ -1,5 +1,5 @@
-//! Notifications with the built program: each moment arrives, once by its id, signed, whatever fails and whichever process is killed, and
-//! nothing that sends them delays a session or is left behind.
+//! Notifications with the built program: each moment arrives, signed, once by its id, whatever fails and whichever
+//! process is killed. A sender delays no session, and none is left behind.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot prepare or read its files has failed")]
 
@@ -18,7 +18,7 @@ fn harness() -> Harness {
     Harness::new(env!("CARGO_BIN_EXE_ostler"))
 }
 
-/// A home whose sessions tell this server of everything; `more` is added to `[notify]`.
+/// A home whose sessions send every notification to this server; `more` is added to `[notify]`.
 fn telling(server: &Server, more: &str) -> Harness {
     let harness = harness();
     configure(&harness, server, more);
@@ -28,7 +28,7 @@ fn telling(server: &Server, more: &str) -> Harness {
 fn configure(harness: &Harness, server: &Server, more: &str) {
     std::fs::write(harness.root().join("secret"), "It's a Secret to Everybody\n").unwrap();
     let (url, secret) = (server.url("/hook"), harness.root().join("secret"));
-    // Where it is not the subject, long enough for a busy machine: what has arrived is sent again when the answer comes too late.
+    // Unless a test sets it, long enough for a busy machine: when the answer is late, a notification is sent again.
     let timeout = if more.contains("timeout") { "" } else { "timeout = '10s'" };
     harness.configure(&format!(
         "[notify]\n{timeout}\n{more}\n[notify.webhook]\nurl = '{url}'\nsecret_file = '{}'\n",
@@ -40,7 +40,7 @@ fn is_sender(process: &Identity) -> bool {
     command_line(process.pid()).get(1).is_some_and(|word| word == "__notify")
 }
 
-/// Waits until everything that was started to send has exited. A retrying sender does so when nothing waits any more.
+/// Waits until every sender has exited. A sender that retries exits when no notification waits.
 fn until_senders_are_gone(harness: &Harness) {
     patience::until("no sender runs", &[], || (!harness.alive().iter().any(is_sender)).then_some(()));
 }

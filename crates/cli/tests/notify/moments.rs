@@ -1,8 +1,8 @@
-//! What is told, and what is not.
+//! Which notifications are sent, and which are not.
 
 use crate::server::{Answer, Server};
 use crate::{configure, harness, telling, until_senders_are_gone, until_turn};
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 use std::process::{Command, Stdio};
 
 /// The same signature, calculated by another program.
@@ -40,9 +40,9 @@ fn each_moment_arrives_once_by_its_id_and_signed_although_every_first_attempt_fa
     kept.stop();
     let id = kept.id().to_owned();
     let lost = harness.detach(&["--", "sleep", "600"]);
-    lost.living(Who::Keeper);
+    lost.living(ProcessKind::Keeper);
     lost.orphan();
-    lost.kill_if_alive(Who::Agent);
+    lost.kill_if_alive(ProcessKind::Agent);
     harness.run(&["wait", lost.id()]).exits(5);
     let failed = harness.detach(&["--", "false"]);
     harness.run(&["wait", failed.id()]).exits(1);
@@ -54,7 +54,7 @@ fn each_moment_arrives_once_by_its_id_and_signed_although_every_first_attempt_fa
     let arrived = server.until_arrived(&["asking", "turn", "failed", "ended", "lost", "failed", "turn", "unproven"]);
     until_senders_are_gone(&harness);
     let requests = server.requests();
-    // What has arrived is not sent again, and what has not is sent with the same id and body.
+    // A notification that has arrived is not sent again. One that has not is sent again with the same id and body.
     for one in &arrived {
         let same: Vec<_> = requests.iter().filter(|request| request.id() == one.id()).collect();
         assert!(same.iter().all(|request| request.body == one.body), "{same:?}");
@@ -81,7 +81,7 @@ fn each_moment_arrives_once_by_its_id_and_signed_although_every_first_attempt_fa
 }
 
 #[test]
-fn only_what_is_asked_for_is_told_and_without_notify_there_is_neither_note_nor_process() {
+fn only_configured_moments_are_sent_and_without_notify_there_is_neither_note_nor_folder() {
     let server = Server::new();
     let harness = harness();
     let silent = harness.detach(&["--keep", "demo", "say nothing"]);
@@ -91,7 +91,7 @@ fn only_what_is_asked_for_is_told_and_without_notify_there_is_neither_note_nor_p
     assert!(!journal.contains("\"notify\""), "{journal}");
     assert!(!harness.home().join("notify").exists());
 
-    // A session that runs already takes part in what is configured now.
+    // A new configuration also applies to a session that runs already.
     let session = harness.detach(&["--keep", "demo", "say before"]);
     until_turn(&harness, &session, 0);
     configure(&harness, &server, "moments = ['failed', 'ended']");
@@ -100,11 +100,11 @@ fn only_what_is_asked_for_is_told_and_without_notify_there_is_neither_note_nor_p
     harness.run(&["send", session.id(), "fail on purpose"]).exits(0);
     until_turn(&harness, &session, 1);
     server.until_arrived(&["failed"]);
-    // Everything that is told so was too short.
+    // Every turn of this test is shorter than an hour.
     configure(&harness, &server, "min_duration = '1h'");
     harness.run(&["send", session.id(), "say quick"]).exits(0);
     until_turn(&harness, &session, 0);
-    // At any hour.
+    // Quiet at any hour.
     configure(&harness, &server, "quiet = '00:00-23:59'\nmoments = ['turn']");
     harness.run(&["send", session.id(), "say hush"]).exits(0);
     until_turn(&harness, &session, 0);
@@ -119,7 +119,7 @@ fn only_what_is_asked_for_is_told_and_without_notify_there_is_neither_note_nor_p
 }
 
 #[test]
-fn a_usage_limit_and_a_budget_that_is_used_up_are_told() {
+fn a_usage_limit_and_a_used_up_budget_are_sent() {
     let server = Server::new();
     let mut harness = telling(&server, "moments = ['limit', 'budget']");
     let limits = harness.root().join("limits");

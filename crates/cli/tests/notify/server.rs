@@ -1,4 +1,4 @@
-//! A web server on loopback that fails on request: what it does to the first attempt of each notification is up to the test.
+//! A web server on loopback that fails on request: the test chooses the answer to each first attempt.
 
 use ostler_testkit::patience::LIMIT;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,15 +11,15 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Status(u16),
-    /// Takes the request and hangs up.
+    /// Reads the request and closes the connection.
     HangUp,
-    /// Takes the request and never answers.
+    /// Reads the request and never answers.
     Stall,
-    /// Sends the client elsewhere.
+    /// Redirects the client.
     Redirect,
     /// Answers something that is not HTTP.
     Rubbish,
-    /// Succeeds, and says that more follows than does.
+    /// Succeeds, with a `Content-Length` that is larger than the body.
     LieAboutLength,
 }
 
@@ -34,7 +34,7 @@ impl Answer {
     }
 }
 
-/// One request as it came.
+/// One request as it was received.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub path: String,
@@ -64,11 +64,11 @@ impl Request {
 #[derive(Default)]
 struct Heard {
     requests: Vec<Request>,
-    /// What is done to the first attempts of the next notifications. Later ones succeed.
+    /// The answers to the first attempts of the next notifications. Later attempts succeed.
     faults: VecDeque<Answer>,
-    /// What is done to every request.
+    /// The answer to every request; takes precedence over `faults`.
     always: Option<Answer>,
-    /// Connections that are never answered, open until the end.
+    /// Connections that are never answered, open until `hang_up` or the end of the test.
     stalled: Vec<TcpStream>,
 }
 
@@ -87,7 +87,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = shared.clone();
-                // A client that was killed in the middle is no failure of the test.
+                // A client may be killed in the middle of a request: that does not fail the test.
                 std::thread::spawn(move || serve(stream, &shared));
             }
         });
@@ -98,7 +98,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// These are the answers to the first attempts of the next notifications.
+    /// Sets the answers to the first attempts of the next notifications.
     pub fn fails_first_with(&self, faults: &[Answer]) {
         self.heard.0.lock().unwrap().faults.extend(faults);
     }
@@ -108,17 +108,17 @@ impl Server {
         self.heard.0.lock().unwrap().always = answer;
     }
 
-    /// Hangs up on everybody who waits for an answer.
+    /// Closes every connection that waits for an answer.
     pub fn hang_up(&self) {
         self.heard.0.lock().unwrap().stalled.clear();
     }
 
-    /// Everything that has come so far.
+    /// All requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.heard.0.lock().unwrap().requests.clone()
     }
 
-    /// Waits until the requests are right.
+    /// Waits until `right` accepts the requests.
     #[track_caller]
     pub fn until(&self, what: &str, right: impl Fn(&[Request]) -> bool) -> Vec<Request> {
         let (heard, changed) = &*self.heard;
@@ -146,7 +146,7 @@ impl Server {
     }
 }
 
-/// Those that were answered with success, each id once.
+/// The requests that were answered with success, each id once.
 pub fn arrived(requests: &[Request]) -> Vec<Request> {
     let mut by_id = BTreeMap::new();
     for request in requests.iter().filter(|request| request.answer.is_success()) {
@@ -164,7 +164,7 @@ fn serve(mut stream: TcpStream, (heard, changed): &(Mutex<Heard>, Condvar)) -> O
         let fault = if is_first { heard.faults.pop_front() } else { None };
         heard.always.or(fault).unwrap_or(Answer::Status(204))
     };
-    // Told before it is answered: who is told of an answer has been heard.
+    // Recorded before it is answered: when a client has its answer, the request is in the list.
     heard.lock().unwrap().requests.push(Request { path, headers, body, answer });
     changed.notify_all();
     let text = match answer {

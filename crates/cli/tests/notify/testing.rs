@@ -1,10 +1,10 @@
-//! `ostler notify test` says what arrived.
+//! `ostler notify test` says by which ways it arrived.
 
 use crate::server::{Answer, Server};
 use crate::{harness, telling};
 
 #[test]
-fn a_test_sends_one_each_way_and_says_which_arrived() {
+fn notify_test_sends_one_by_each_way_and_says_which_arrived() {
     let harness = harness();
     let none = harness.run(&["notify", "test"]).exits(2);
     assert!(none.complaint().contains("[notify]"), "{none:?}");
@@ -26,7 +26,7 @@ fn a_test_sends_one_each_way_and_says_which_arrived() {
     for words in ["command: arrived (exit code 0)", "webhook: arrived (HTTP 204)", "ntfy: arrived (HTTP 204)"] {
         assert!(output.stdout.contains(words), "{words}: {output:?}");
     }
-    // Nobody sits at a terminal here.
+    // The test runs without a terminal.
     assert!(output.stdout.contains("terminal: did not arrive: this is not a terminal"), "{output:?}");
     let requests = server.requests();
     let [hook, topic] = requests.as_slice() else { panic!("{requests:?}") };
@@ -49,7 +49,6 @@ fn a_test_sends_one_each_way_and_says_which_arrived() {
     }
 }
 
-/// A program that does not end is killed with what it has started, and tried again.
 #[test]
 fn a_command_that_hangs_is_killed_with_everything_it_has_started() {
     let server = Server::new();
@@ -60,12 +59,12 @@ fn a_command_that_hangs_is_killed_with_everything_it_has_started() {
     harness.nothing_is_left();
 }
 
-/// A program needs not read the message, and the ways after it are tried.
+/// A program need not read the message, and the ways after it are still tried.
 #[test]
-fn a_command_that_closes_its_input_has_arrived_when_it_succeeds() {
+fn a_command_that_does_not_read_its_input_has_arrived_when_it_succeeds() {
     let server = Server::new();
     let harness = telling(&server, "command = ['true']");
-    // Whether it is still there when the message is written to it is a matter of luck.
+    // Whether the program still runs when the message is written depends on timing, so this is repeated.
     for _ in 0..20 {
         let output = harness.run(&["notify", "test"]).exits(0);
         for words in ["command: arrived (exit code 0)", "webhook: arrived (HTTP 204)"] {
@@ -75,16 +74,16 @@ fn a_command_that_closes_its_input_has_arrived_when_it_succeeds() {
 }
 
 #[test]
-fn a_wrong_setting_of_notify_is_named_once_and_the_others_hold() {
+fn a_wrong_setting_of_notify_is_named_once_and_the_others_apply() {
     let server = Server::new();
     let harness = telling(&server, "quiet = '18:00-18:00'");
     let output = harness.run(&["notify", "test"]).exits(0);
     assert!(output.stdout.contains("webhook: arrived (HTTP 204)"), "{output:?}");
     assert_eq!(output.stderr.matches("18:00-18:00").count(), 1, "{output:?}");
     assert!(output.stderr.contains("using the default of this one setting"), "{output:?}");
-    // A session tells of its end all the same.
+    // The end of a session is still sent.
     harness.detach(&["--", "true"]);
-    server.until("its end is told", |requests| requests.iter().any(|one| !one.id().starts_with("test-")));
+    server.until("its end is sent", |requests| requests.iter().any(|one| !one.id().starts_with("test-")));
 
     harness.configure("notify = true\n");
     let output = harness.run(&["notify", "test"]).exits(2);
@@ -95,7 +94,7 @@ fn a_wrong_setting_of_notify_is_named_once_and_the_others_hold() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_said_in_words() {
+fn a_server_that_does_not_answer_is_reported() {
     let server = Server::new();
     let harness = telling(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));

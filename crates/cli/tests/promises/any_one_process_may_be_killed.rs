@@ -1,12 +1,12 @@
-//! SIGKILL the shell it was started from, the keeper, the holder, and each again once its replacement stands: the session
-//! goes on, and nobody who looks ever sees anything else.
+//! SIGKILL for the shell that a session was started from, for the keeper, for the holder, and for each of their
+//! replacements: the session continues, and no reader ever sees another state.
 
 use crate::harness;
 use ostler_core::view::Phase;
-use ostler_testkit::{Harness, Poller, Session, Started, Who};
+use ostler_testkit::{Harness, Poller, ProcessKind, Session, Started};
 use std::io::BufRead;
 
-/// Starts a session from a shell that goes on afterwards.
+/// Starts a session from a shell that keeps running.
 fn from_a_shell<'a>(harness: &'a Harness, arguments: &str) -> (Started, Session<'a>) {
     let mut shell = harness.command("sh");
     shell.arg("-c").arg(format!("'{}' run -d {arguments}; exec sleep 600", harness.program().display()));
@@ -16,10 +16,10 @@ fn from_a_shell<'a>(harness: &'a Harness, arguments: &str) -> (Started, Session<
     (shell, harness.session(id.trim_end()))
 }
 
-/// Kills everyone in turn while a poller looks on.
+/// Kills the shell and both helpers in turn while a poller reads the state.
 fn survives(harness: &Harness, shell: &Started, session: &Session<'_>, state: Phase) {
-    let agent = session.living(Who::Agent);
-    session.living(Who::Keeper);
+    let agent = session.living(ProcessKind::Agent);
+    session.living(ProcessKind::Keeper);
     let poller = Poller::start(session, move |seen| seen.alive && seen.state == state);
     let right = || {
         let listed = harness.ls();
@@ -30,7 +30,14 @@ fn survives(harness: &Harness, shell: &Started, session: &Session<'_>, state: Ph
     right();
     shell.kill();
     right();
-    for who in [Who::Keeper, Who::Holder, Who::Keeper, Who::Holder, Who::Holder, Who::Keeper] {
+    for who in [
+        ProcessKind::Keeper,
+        ProcessKind::Holder,
+        ProcessKind::Keeper,
+        ProcessKind::Holder,
+        ProcessKind::Holder,
+        ProcessKind::Keeper,
+    ] {
         let before = session.kill(who);
         right();
         session.replaced(who, &before);
@@ -38,7 +45,7 @@ fn survives(harness: &Harness, shell: &Started, session: &Session<'_>, state: Ph
     }
     let looks = poller.saw_nothing_wrong();
     assert!(looks > 100, "only {looks} looks");
-    assert_eq!(session.recorded(Who::Agent), Some(agent));
+    assert_eq!(session.recorded(ProcessKind::Agent), Some(agent));
 }
 
 fn stops_cleanly(harness: &Harness, session: &Session<'_>) {
@@ -47,7 +54,7 @@ fn stops_cleanly(harness: &Harness, session: &Session<'_>) {
 }
 
 #[test]
-fn a_command_survives_the_death_of_everyone_around_it() {
+fn a_command_survives_the_kill_of_its_shell_and_its_helpers() {
     let harness = harness();
     let (shell, session) = from_a_shell(&harness, "-- sleep 600");
     survives(&harness, &shell, &session, Phase::Running);
@@ -86,7 +93,7 @@ fn a_program_sees_neither_hang_up_nor_end_of_input() {
     let session =
         harness.detach(&["-t", "--", &misbehave, "say=ready", &format!("until={}", flag.display()), "say=end"]);
     session.until_printed("ready");
-    for who in [Who::Keeper, Who::Holder, Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Keeper, ProcessKind::Holder] {
         let before = session.kill(who);
         session.replaced(who, &before);
     }
@@ -97,7 +104,7 @@ fn a_program_sees_neither_hang_up_nor_end_of_input() {
 }
 
 #[test]
-fn both_at_once_leave_the_agent_alive_and_the_next_command_finds_it_a_keeper() {
+fn an_agent_survives_the_kill_of_both_helpers_and_the_next_command_starts_a_keeper() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();

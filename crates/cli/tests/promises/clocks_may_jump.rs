@@ -1,5 +1,5 @@
-//! Somebody sets the machine's clock, hours back or a year ahead, while sessions run: nothing is lost, nothing changes its
-//! order, and nobody waits for a time that does not come.
+//! The machine's clock is set hours back or a year ahead while sessions run: nothing is lost, nothing changes its
+//! order, and no command waits for a time that does not come.
 
 use crate::harness;
 use ostler_testkit::{Harness, Session, Shown};
@@ -14,7 +14,7 @@ fn with_a_clock() -> Harness {
     harness
 }
 
-/// What people said, in the order of the transcript.
+/// The prompts, in the order of the transcript.
 fn said(transcript: &str) -> Vec<String> {
     let text = std::fs::read_to_string(transcript).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -35,7 +35,7 @@ fn messages_states_and_durations_are_right_however_the_clock_jumps() {
         harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
         let shown = session.show();
         assert_eq!((shown.state.as_str(), shown.alive, shown.queued), ("idle", true, 0), "{shown:?}");
-        assert!(shown.quiet_s < 300, "quiet for longer than it lives: {shown:?}");
+        assert!(shown.quiet_s < 300, "quiet for longer than the session runs: {shown:?}");
         let listed = harness.run(&["ls"]).exits(0).stdout;
         assert!(listed.contains(session.id()) && !listed.contains(" -"), "{listed}");
     }
@@ -48,12 +48,12 @@ fn messages_states_and_durations_are_right_however_the_clock_jumps() {
 }
 
 #[test]
-fn a_wait_takes_as_long_as_it_was_told_to_whatever_the_clock_says() {
+fn the_timeout_of_wait_does_not_depend_on_the_clock() {
     let harness = with_a_clock();
     let session = harness.detach(&["--", "sleep", "600"]);
     let patient = harness.start(&["wait", session.id(), "--timeout", "1h"]);
     harness.shift_clock(YEAR);
-    // It was there when the clock jumped: another one has come and gone since.
+    // The first `wait` was running when the clock jumped: another `wait` has started and ended since.
     harness.run(&["wait", session.id(), "--timeout", "100ms"]).exits(124);
     harness.shift_clock(-YEAR);
     harness.run(&["wait", session.id(), "--timeout", "100ms"]).exits(124);
@@ -63,7 +63,7 @@ fn a_wait_takes_as_long_as_it_was_told_to_whatever_the_clock_says() {
 }
 
 #[test]
-fn every_session_is_listed_once_and_none_is_younger_than_nothing() {
+fn every_session_is_listed_once_and_no_age_is_negative() {
     let harness = with_a_clock();
     let sessions: Vec<Session<'_>> = [0, YEAR, -HOUR]
         .into_iter()

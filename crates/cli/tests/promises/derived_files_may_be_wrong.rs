@@ -1,17 +1,17 @@
-//! What is only written down to be quick may be deleted, damaged or old: what people are told stays the same.
+//! Files that exist only for speed may be deleted, damaged or old: every command still prints the same.
 
 use crate::harness;
 use ostler_core::view::Phase;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::Life;
-use ostler_testkit::{Harness, Session, Shown, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, Shown, patience};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A Claude Code that says much in one turn when it may (`begin`), and ends it when it may (`flag`). Returns how many bytes it
-/// says before the end.
-fn talks_much(harness: &mut Harness, begin: &Path, flag: &Path) -> u64 {
+/// Installs a fake Claude Code that prints much in one turn once the file `begin` exists, and ends the turn once `flag`
+/// exists. Returns how many bytes it prints before the end.
+fn fake_claude(harness: &mut Harness, begin: &Path, flag: &Path) -> u64 {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
     let text = "x".repeat(900);
@@ -33,22 +33,22 @@ fn shown(session: &Session<'_>) -> Shown {
 }
 
 #[test]
-fn the_progress_of_a_keeper() {
+fn the_progress_file_may_be_damaged_missing_or_old() {
     let mut harness = harness();
     let flag = harness.root().join("flag");
     std::fs::write(harness.root().join("begin"), "").unwrap();
     let begin = harness.root().join("begin");
-    let all = talks_much(&mut harness, &begin, &flag);
+    let all = fake_claude(&mut harness, &begin, &flag);
     let session = harness.detach(&["--keep", "claude", "go"]);
     let file = session.path().join("progress.json");
     let written = || std::fs::read(&file).ok();
     let size = || std::fs::metadata(session.run_file("out")).map_or(0, |out| out.len());
-    patience::until("all that it says, and a note of it", &[&session.path()], || {
+    patience::until("all output is there, and progress.json", &[&session.path()], || {
         (size() == all).then(written).flatten()
     });
     let right = shown(&session);
     assert_eq!((right.state.as_str(), right.turns), ("working", 0));
-    // Whatever is done to the file, and no matter which command looks first.
+    // The view is the same, whatever is done to the file.
     let whole = written().unwrap();
     let damaged = |at: usize| {
         let mut bytes = whole.clone();
@@ -61,22 +61,22 @@ fn the_progress_of_a_keeper() {
     }
     std::fs::remove_file(&file).unwrap();
     assert_eq!(shown(&session), right);
-    // An old one, which knows nothing of what came since.
+    // An old file, which lacks what came since.
     std::fs::write(&flag, "").unwrap();
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     let ended = shown(&session);
     assert_eq!((ended.state.as_str(), ended.turns), ("idle", 1));
     std::fs::write(&file, &whole).unwrap();
     assert_eq!(shown(&session), ended);
-    // The next keeper begins with it, too.
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    // The next keeper begins with the old file, too.
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     session.until_look("the same", |view| view.kept && view.turns == 1);
-    // What was not written by a real agent is in no transcript of one.
+    // The fake agent writes no transcript, so its turn cannot be proven: exit code 8.
     harness.run(&["stop", "--grace", "1s", session.id()]).exits(8);
 }
 
-/// A folder in which a file strikes a process at a step of its work.
+/// A folder in which a file stops or kills a process at a point of its work.
 fn pauses(harness: &mut Harness) -> PathBuf {
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
@@ -90,27 +90,27 @@ fn a_keeper_may_be_killed_while_it_writes_its_progress() {
         let mut harness = harness();
         let pauses = pauses(&mut harness);
         let (begin, end) = (harness.root().join("begin"), harness.root().join("end"));
-        talks_much(&mut harness, &begin, &end);
+        fake_claude(&mut harness, &begin, &end);
         let session = harness.detach(&["--keep", "claude", "go"]);
         session.until_look("it works", |view| view.kept && view.status == "working");
-        let before = session.living(Who::Keeper);
-        // Between its signature and its end a keeper replaces nothing but this file.
+        let before = session.living(ProcessKind::Keeper);
+        // Between writing keeper.json and its end, a keeper replaces no other file than progress.json.
         let token = pauses.join(format!("{}.kill", pause::token(Role::Keeper, point)));
         std::fs::write(&token, "1").unwrap();
         std::fs::write(&begin, "").unwrap();
-        session.replaced(Who::Keeper, &before);
-        assert!(!token.exists(), "it was killed at {point:?}");
+        session.replaced(ProcessKind::Keeper, &before);
+        assert!(!token.exists(), "no keeper was killed at {point:?}");
         assert_eq!((shown(&session).state.as_str(), shown(&session).turns), ("working", 0));
         std::fs::write(&end, "").unwrap();
         harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
         assert_eq!((shown(&session).state.as_str(), shown(&session).turns), ("idle", 1));
-        // What was not written by a real agent is in no transcript of one.
+        // The fake agent writes no transcript, so its turn cannot be proven: exit code 8.
         harness.run(&["stop", "--grace", "1s", session.id()]).exits(8);
     }
 }
 
 #[test]
-fn a_list_may_be_killed_while_it_writes_the_index() {
+fn a_list_may_be_killed_while_it_writes_the_index_of_ended_sessions() {
     let mut harness = harness();
     let pauses = pauses(&mut harness);
     harness.has_own_clock();
@@ -130,11 +130,11 @@ fn a_list_may_be_killed_while_it_writes_the_index() {
     }
 }
 
-/// More than what is worth a write.
+/// So many ended sessions that a list writes the index.
 const MANY: usize = 40;
 
 #[test]
-fn the_index_of_ended_sessions() {
+fn the_index_of_ended_sessions_may_be_damaged_or_old() {
     let mut harness = harness();
     harness.has_own_clock();
     for number in 0..MANY {
@@ -150,10 +150,10 @@ fn the_index_of_ended_sessions() {
     assert!(footer.contains("41 ended earlier"), "{footer}");
     let kept = std::fs::read(&index).unwrap();
 
-    // One that goes on is shown, whatever the index says.
+    // A session that was resumed is shown, whatever the index says.
     let id = harness.run(&["resume", "-d", "--keep", "talk", "say two"]).exits(0).stdout.trim().to_owned();
     assert_eq!(listed(), ["talk"]);
-    // Also by an old copy, and without the notes of what was resumed.
+    // Also with an old copy of the index, and without the notes of what was resumed.
     std::fs::write(&index, &kept).unwrap();
     assert_eq!(listed(), ["talk"]);
     std::fs::remove_dir_all(harness.home().join("woken")).unwrap();
@@ -163,12 +163,12 @@ fn the_index_of_ended_sessions() {
     harness.run(&["wait", "--until", "turn", &id]).exits(0);
     harness.run(&["stop", &id]).exits(0);
 
-    // Names are those that sessions have now.
+    // A session is found by its current name.
     let session = harness.run(&["show", "--json", "old 7"]).exits(0).json()["id"].as_str().unwrap().to_owned();
     harness.run(&["rename", "old 7", "new name"]).exits(0);
     assert_eq!(harness.run(&["show", "--json", "new name"]).exits(0).json()["id"], session);
     harness.run(&["show", "old 7"]).exits(3);
-    // Also when the index knows nothing of it.
+    // Also when the index still has the old name.
     std::fs::write(&index, &kept).unwrap();
     harness.run(&["show", "old 7"]).exits(3);
     harness.run(&["purge", "old 8"]).exits(0);
@@ -184,10 +184,10 @@ fn the_index_of_ended_sessions() {
     }
 }
 
-/// What a list says of each session, and what a close look says of the same things.
+/// What `ls` prints for each session, and what `show` prints for the same fields.
 fn listed_and_shown(harness: &Harness, sessions: &[Session<'_>]) -> (Vec<Value>, Vec<Value>) {
     let without_time = |mut value: Value| {
-        // A moment passes between the two.
+        // Time passes between the two commands.
         value.as_object_mut().unwrap().remove("quiet_s");
         value
     };
@@ -199,7 +199,7 @@ fn listed_and_shown(harness: &Harness, sessions: &[Session<'_>]) -> (Vec<Value>,
     let listed: Vec<Value> = sessions.iter().map(listed).collect();
     let shown = |(session, listed): (&Session<'_>, &Value)| {
         let mut shown = without_time(harness.run(&["show", "--json", session.id()]).exits(0).json());
-        // It tells more than a list.
+        // `show` has more fields than `ls`.
         shown.as_object_mut().unwrap().retain(|name, _| listed.get(name).is_some());
         shown
     };
@@ -207,8 +207,8 @@ fn listed_and_shown(harness: &Harness, sessions: &[Session<'_>]) -> (Vec<Value>,
     (listed, shown)
 }
 
-/// Many sessions of all kinds that run and change no more, with an index of them.
-fn many_that_live(harness: &Harness) -> Vec<Session<'_>> {
+/// Many running sessions of all kinds that no longer change, with an index of them.
+fn many_running(harness: &Harness) -> Vec<Session<'_>> {
     let mut sessions = vec![
         harness.detach(&["--", "sh", "-c", "echo hello; exec sleep 600"]),
         harness.detach(&["-t", "--", "sh", "-c", "echo hello; exec sleep 600"]),
@@ -217,14 +217,14 @@ fn many_that_live(harness: &Harness) -> Vec<Session<'_>> {
     ];
     sessions.extend((0..16).map(|_| harness.detach(&["--", "sleep", "600"])));
     for (number, session) in sessions.iter().enumerate() {
-        session.until_look("nothing more is to come", |view| match number {
+        session.until_look("its output is complete", |view| match number {
             0 | 1 => view.kept && view.last.as_deref() == Some("hello"),
             2 => view.kept && view.turns == 1 && view.state == Phase::Idle,
             3 => view.kept && view.asking.is_some(),
             _ => view.kept,
         });
     }
-    // What has just changed is not noted.
+    // A session that has just changed is not put into the index.
     harness.shift_clock(60);
     harness.run(&["ls"]).exits(0);
     assert!(harness.home().join("live.index").exists());
@@ -232,10 +232,10 @@ fn many_that_live(harness: &Harness) -> Vec<Session<'_>> {
 }
 
 #[test]
-fn the_index_of_sessions_that_run() {
+fn the_index_of_running_sessions_may_be_damaged_or_old() {
     let mut harness = harness();
     harness.has_own_clock();
-    let sessions = many_that_live(&harness);
+    let sessions = many_running(&harness);
     let agree = |what: &str| {
         let (listed, shown) = listed_and_shown(&harness, &sessions);
         assert_eq!(listed, shown, "{what}");
@@ -260,7 +260,7 @@ fn the_index_of_sessions_that_run() {
         std::fs::write(&index, bytes).unwrap();
         agree("it is damaged");
     }
-    // An old one, whatever has happened since.
+    // An old index, whatever has happened since.
     let (command, talk, asks) = (&sessions[0], &sessions[2], &sessions[3]);
     let old = |what: &str| {
         std::fs::write(&index, &kept).unwrap();
@@ -270,18 +270,18 @@ fn the_index_of_sessions_that_run() {
     assert_eq!(old("renamed")[0]["name"], "another name");
     harness.run(&["send", talk.id(), "say more"]).exits(0);
     harness.run(&["wait", "--until", "turn", talk.id()]).exits(0);
-    talk.until_look("its word is saved", |view| view.turns == 2 && view.state == Phase::Idle);
+    talk.until_look("its turn is saved", |view| view.turns == 2 && view.state == Phase::Idle);
     assert_eq!((&old("a turn")[2]["last"], &old("a turn")[2]["turns"]), (&"more".into(), &2.into()));
     harness.run(&["answer", asks.id(), "--deny"]).exits(0);
     harness.run(&["wait", "--until", "turn", asks.id()]).exits(0);
     assert_eq!(old("answered")[3]["asking"], Value::Null);
 
-    let stopped = sessions[4].signal(Who::Keeper, Signal::STOP);
+    let stopped = sessions[4].signal(ProcessKind::Keeper, Signal::STOP);
     patience::until("it is stopped", &[], || (stopped.look().ok()? == Life::Stopped).then_some(()));
     let alarm = old("a keeper that is stopped")[4]["alarm"].to_string();
     assert!(alarm.contains("are stopped"), "{alarm}");
-    sessions[4].signal(Who::Keeper, Signal::CONT);
-    for who in [Who::Keeper, Who::Holder] {
+    sessions[4].signal(ProcessKind::Keeper, Signal::CONT);
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let before = sessions[5].kill(who);
         sessions[5].replaced(who, &before);
         sessions[5].until_look("both helpers", |view| view.kept && view.holder_pid.is_some());
@@ -289,17 +289,18 @@ fn the_index_of_sessions_that_run() {
     }
     sessions[6].orphan();
     assert_eq!(old("no helper is left")[6]["kept"], false);
-    sessions[6].kill_if_alive(Who::Agent);
+    sessions[6].kill_if_alive(ProcessKind::Agent);
     assert_eq!(old("nothing is left")[6]["status"], "lost");
-    sessions[7].kill(Who::Agent);
+    sessions[7].kill(ProcessKind::Agent);
     harness.run(&["wait", sessions[7].id()]).exits(1);
     assert_eq!(old("its agent was killed")[7]["ended"], true);
     harness.run(&["stop", sessions[8].id()]).exits(0);
     assert_eq!(old("stopped")[8]["status"], "stopped");
-    // The end of an agent about which its holder says nothing: its keeper has to change something that is seen.
-    let stopped = sessions[10].signal(Who::Holder, Signal::STOP);
+    // An agent exits while its holder is stopped and cannot report it: the keeper has to change a file, or the index
+    // would still seem to be current.
+    let stopped = sessions[10].signal(ProcessKind::Holder, Signal::STOP);
     patience::until("it is stopped", &[], || (stopped.look().ok()? == Life::Stopped).then_some(()));
-    sessions[10].kill(Who::Agent);
+    sessions[10].kill(ProcessKind::Agent);
     patience::until("its keeper has noticed", &[], || {
         std::fs::write(&index, &kept).unwrap();
         let all = harness.run(&["ls", "--json"]).exits(0).json();
@@ -307,14 +308,14 @@ fn the_index_of_sessions_that_run() {
         (found["alive"] == false).then_some(())
     });
     old("its agent was killed while its holder was stopped");
-    sessions[10].signal(Who::Holder, Signal::CONT);
+    sessions[10].signal(ProcessKind::Holder, Signal::CONT);
     harness.run(&["wait", sessions[10].id()]).exits(1);
-    // Those who wait look into it, too.
+    // `wait` reads the index, too.
     std::fs::write(&index, &kept).unwrap();
     let mut all = vec!["wait", "--any"];
     all.extend(sessions.iter().map(Session::id));
     harness.run(&all).exits(5);
-    // And doctor.
+    // And `doctor`.
     std::fs::write(&index, &kept).unwrap();
     sessions[9].orphan();
     let words = harness.run(&["doctor"]).stdout;
@@ -323,11 +324,11 @@ fn the_index_of_sessions_that_run() {
 }
 
 #[test]
-fn a_list_may_be_killed_while_it_writes_the_index_of_sessions_that_run() {
+fn a_list_may_be_killed_while_it_writes_the_index_of_running_sessions() {
     let mut harness = harness();
     let pauses = pauses(&mut harness);
     harness.has_own_clock();
-    let sessions = many_that_live(&harness);
+    let sessions = many_running(&harness);
     let index = harness.home().join("live.index");
     for (point, written) in [(Point::ReplacementWritten, false), (Point::ReplacementNamed, true)] {
         std::fs::remove_file(&index).unwrap();

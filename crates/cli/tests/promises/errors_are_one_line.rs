@@ -5,7 +5,7 @@ use ostler_testkit::Harness;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-/// Nothing was made, not even a hidden folder, and nothing runs.
+/// Checks that nothing was created, not even a hidden folder, and that no process runs.
 #[track_caller]
 fn left_nothing(harness: &Harness) {
     let names: Vec<_> = std::fs::read_dir(harness.home().join("sessions"))
@@ -47,7 +47,7 @@ fn a_prompt_file_that_is_missing() {
 }
 
 #[test]
-fn a_terminal_session_is_not_resumed_where_nobody_could_see_it() {
+fn a_terminal_session_is_not_resumed_without_a_terminal() {
     let harness = harness();
     let session = harness.detach(&["-t", "demo"]);
     harness.run(&["stop", session.id()]);
@@ -58,7 +58,7 @@ fn a_terminal_session_is_not_resumed_where_nobody_could_see_it() {
 }
 
 #[test]
-fn a_folder_that_is_missing_or_none() {
+fn a_folder_that_is_missing_or_a_file() {
     let harness = harness();
     let file = harness.root().join("file");
     std::fs::write(&file, "").unwrap();
@@ -69,7 +69,7 @@ fn a_folder_that_is_missing_or_none() {
 }
 
 #[test]
-fn a_home_that_is_no_home() {
+fn a_home_that_cannot_be_created() {
     let mut harness = harness();
     let ours = harness.home();
     let file = harness.root().join("file");
@@ -100,20 +100,20 @@ fn a_home_that_may_not_be_written() {
 }
 
 #[test]
-fn a_home_deeper_than_a_socket_name_may_be_works() {
+fn a_home_whose_path_is_longer_than_a_socket_address_works() {
     let mut harness = harness();
     let deep = harness.root().join("deep".repeat(20)).join("deeper".repeat(30));
     harness.set("OSTLER_HOME", &deep);
     let session = harness.detach(&["--keep", "demo"]);
     harness.run(&["send", session.id(), "say deep down"]).exits(0);
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
-    let before = session.kill(ostler_testkit::Who::Keeper);
-    session.replaced(ostler_testkit::Who::Keeper, &before);
+    let before = session.kill(ostler_testkit::ProcessKind::Keeper);
+    session.replaced(ostler_testkit::ProcessKind::Keeper, &before);
     session.stop();
 }
 
 #[test]
-fn a_name_that_is_taken_or_none() {
+fn a_name_that_is_taken_or_invalid() {
     let harness = harness();
     let session = harness.detach(&["--name", "mine", "--", "sleep", "600"]);
     let output = harness.run(&["run", "-d", "--name", "mine", "--", "true"]).exits(2);
@@ -123,14 +123,14 @@ fn a_name_that_is_taken_or_none() {
     }
     assert_eq!(harness.ls().len(), 1);
     harness.run(&["stop", "mine"]).exits(0);
-    // An ended session's name is free again, and then means the one that runs.
+    // The name of an ended session can be used again, and then names the session that runs.
     let again = harness.detach(&["--name", "mine", "--", "sleep", "600"]);
     let shown = harness.run(&["show", "--json", "mine"]).exits(0).json();
     assert_eq!(shown["id"], again.id());
 }
 
 #[test]
-fn ids_that_walk_out_of_the_folder() {
+fn ids_that_are_paths_out_of_the_sessions_folder() {
     let harness = harness();
     let session = harness.detach(&["--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -143,7 +143,7 @@ fn ids_that_walk_out_of_the_folder() {
 }
 
 #[test]
-fn prompts_that_are_none() {
+fn prompts_that_are_empty_or_invalid() {
     let harness = harness();
     harness.run(&["run", "-d", "demo", ""]).exits(2).complaint();
     harness.run(&["run", "-d", "demo", " \n\t"]).exits(2).complaint();
@@ -181,7 +181,7 @@ fn a_prompt_up_to_16_mib_works_and_one_past_it_does_not() {
 }
 
 #[test]
-fn folders_full_of_garbage_are_listed_as_damaged_and_harm_nobody() {
+fn folders_full_of_garbage_are_listed_as_damaged_and_other_sessions_work() {
     let harness = harness();
     let good = harness.detach(&["--", "sleep", "600"]);
     let sessions = harness.home().join("sessions");
@@ -243,7 +243,7 @@ fn escape_sequences_of_a_program_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn a_launch_in_surroundings_that_no_helper_could_work_in_is_refused() {
+fn a_launch_with_a_ulimit_or_umask_that_helpers_cannot_work_with_is_refused() {
     let harness = harness();
     for (set, word) in [("ulimit -n 40", "ulimit -n"), ("umask 0177", "umask 0177")] {
         let mut shell = harness.command("/bin/sh");
@@ -257,7 +257,7 @@ fn a_launch_in_surroundings_that_no_helper_could_work_in_is_refused() {
 }
 
 #[test]
-fn a_list_that_may_not_open_enough_files_calls_no_session_damaged() {
+fn a_list_that_cannot_open_enough_files_calls_no_session_damaged() {
     let harness = harness();
     let started: Vec<_> = (0..6).map(|_| harness.start(&["run", "-d", "--", "true"])).collect();
     for one in started {
@@ -281,7 +281,7 @@ fn a_list_that_may_not_open_enough_files_calls_no_session_damaged() {
         } else {
             refused += 1;
             assert_eq!(output.status.code(), Some(125), "with {files}: {complaint}");
-            // Before it there may be one about config.toml, which cannot be read either.
+            // Before this line there may be one about config.toml, which cannot be read either.
             let last = complaint.lines().last().unwrap();
             assert!(last.contains("Too many open files; raise the limit"), "with {files}: {complaint}");
         }
@@ -290,7 +290,7 @@ fn a_list_that_may_not_open_enough_files_calls_no_session_damaged() {
 }
 
 #[test]
-fn manual_pages_go_into_a_folder_that_is_there() {
+fn manual_pages_are_written_into_an_existing_folder_only() {
     let harness = harness();
     let folder = harness.root().join("nowhere");
     let word = folder.to_str().unwrap();

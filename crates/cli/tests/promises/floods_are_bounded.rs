@@ -1,17 +1,18 @@
-//! A program that prints without end takes neither the disk nor the session with it: a command keeps its newest output, an
-//! agent is held at its limit, and nobody prints while the disk has little room. What is kept is kept byte for byte.
+//! A program that prints without end neither fills the disk nor breaks its session: a command keeps its newest output,
+//! an agent is held at its limit, and no output is written while the disk has little room. What is kept is kept byte
+//! for byte.
 
 use crate::{harness, root_for};
 use ostler_sys::dir::{Dir, space};
 use ostler_testkit::misbehave::pattern;
-use ostler_testkit::{Harness, Session, SmallDisk, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, SmallDisk, patience};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 
 const MIB: u64 = 1 << 20;
 
-/// What an agent or a command may leave in its pipes, and ours: that much comes after the limit, when it has ended.
+/// What can be in the program's pipes and in ours: so much can follow after the limit, once the program has ended.
 const IN_PIPES: u64 = 2 * MIB;
 
 fn on_disk(session: &Session<'_>) -> u64 {
@@ -25,8 +26,8 @@ fn length(session: &Session<'_>) -> u64 {
 
 /// Kills the keeper, and waits for the next one.
 fn replace_keeper(session: &Session<'_>) {
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
 }
 
 fn until_held(session: &Session<'_>, by: &str) -> String {
@@ -57,7 +58,7 @@ fn a_command_keeps_its_newest_output_whatever_happens_to_its_keeper() {
     assert_eq!(length(&session), wanted.len() as u64);
     assert!(on_disk(&session) <= MIB + 64 * 1024, "{} bytes are on the disk", on_disk(&session));
 
-    // What is left is right, and everybody says that the rest is gone.
+    // What is left is right, and every command says that the rest was dropped.
     let alarm = session.show().alarm.unwrap();
     assert!(alarm.contains("output_limit (1.0 MiB)") && alarm.contains("config.toml"), "{alarm}");
     let raw = harness.run(&["logs", "--raw", session.id()]).exits(0);
@@ -101,7 +102,7 @@ fn a_flood_without_lines_is_stopped_like_any_other_program() {
     harness.nothing_is_left();
 }
 
-/// A Claude Code that does these things instead of its own.
+/// Installs a fake Claude Code that runs `misbehave` with these words.
 fn fake_claude(harness: &mut Harness, words: &[String]) {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
@@ -113,12 +114,12 @@ fn fake_claude(harness: &mut Harness, words: &[String]) {
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"after all"}"#;
 
 #[test]
-fn an_agent_is_held_at_its_limit_and_goes_on_when_that_is_raised() {
+fn an_agent_is_held_at_its_output_limit_and_continues_when_it_is_raised() {
     let mut harness = harness();
     harness.configure("output_limit = \"1MiB\"\n");
     fake_claude(&mut harness, &["print=5000000".to_owned(), format!("say={RESULT}"), "read".to_owned()]);
     let session = harness.detach(&["--keep", "claude", "go"]);
-    let agent = session.living(Who::Agent);
+    let agent = session.living(ProcessKind::Agent);
     let alarm = until_held(&session, "output_limit (1.0 MiB)");
     assert!(alarm.contains("raise output_limit in config.toml") && alarm.contains("ostler stop"), "{alarm}");
     assert_eq!(length(&session), MIB, "nothing is dropped, and nothing goes past the limit");
@@ -132,11 +133,11 @@ fn an_agent_is_held_at_its_limit_and_goes_on_when_that_is_raised() {
 
     harness.configure("output_limit = \"16MiB\"\n");
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
-    assert_eq!(session.recorded(Who::Agent), Some(agent));
+    assert_eq!(session.recorded(ProcessKind::Agent), Some(agent));
     assert_eq!(session.look().alarm, None);
     let wanted = [&pattern(5_000_000), RESULT.as_bytes(), b"\n"].concat();
     assert!(std::fs::read(session.run_file("out")).unwrap() == wanted, "bytes are missing or doubled");
-    // What was not written by a real agent is in no transcript of one.
+    // The fake agent writes no transcript, so its turn cannot be proven: exit code 8.
     harness.run(&["stop", "--grace", "1s", session.id()]).exits(8);
     let outcome = session.look().outcome.unwrap();
     assert!(outcome.text.as_deref() == Some("after all") && !outcome.cause.contains("output_limit"), "{outcome:?}");
@@ -170,7 +171,7 @@ fn an_agent_that_floods_is_stopped_within_its_grace_and_near_its_limit() {
     harness.nothing_is_left();
 }
 
-/// The sessions on a disk of their own, which must be dropped after this, with so much of it for others.
+/// A home on a disk of its own, of which `min_free` must stay free. The disk must be dropped after the harness.
 fn harness_on(disk: &SmallDisk, min_free: &str) -> Harness {
     let mut harness = harness();
     harness.keep_sessions_below(disk.path());
@@ -185,7 +186,7 @@ fn free(disk: &SmallDisk) -> u64 {
 }
 
 #[test]
-fn nobody_prints_while_the_disk_has_little_room_and_everybody_goes_on_byte_for_byte() {
+fn output_pauses_while_the_disk_has_little_room_and_continues_byte_for_byte() {
     if !root_for("mounting a small disk") {
         return;
     }
@@ -201,12 +202,13 @@ fn nobody_prints_while_the_disk_has_little_room_and_everybody_goes_on_byte_for_b
         replace_keeper(&session);
         until_held(&session, "min_free_space (4.0 MiB)");
     }
-    // Some records, what several write before they look again, and what the dead keepers had in their pipes.
+    // Below the limit there are some records, what several keepers write before they check again, and what was in the
+    // pipes of the killed keepers.
     assert!(free(&disk) > 2 * MIB, "{} bytes are free", free(&disk));
     let doctor = harness.run(&["doctor"]);
     assert!(doctor.stdout.contains("min_free_space (4.0 MiB)"), "{doctor:?}");
 
-    // One that floods is stopped, the others go on by themselves.
+    // A session that floods is stopped, the others continue by themselves.
     harness.run(&["stop", agent.id()]).exits(0);
     assert!(free(&disk) > MIB, "{} bytes are free", free(&disk));
     let cause = agent.look().outcome.unwrap().cause;
@@ -241,7 +243,7 @@ fn floods_of_every_kind_are_stopped_on_a_disk_with_little_room() {
         harness.run(&["stop", session.id()]).exits(0);
         assert!(session.show().ended);
     }
-    // The last words of each, an eighth, and what was in their pipes.
+    // The last output of each session, an eighth of the limit, and what was in their pipes.
     assert!(free(&disk) > MIB, "{} bytes are free", free(&disk));
     harness.nothing_is_left();
 }
@@ -256,7 +258,7 @@ fn copies_of_the_transcript_wait_for_room() {
     let session = harness.detach(&["--keep", "demo", "say one"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let transcript = session.show().transcript.unwrap();
-    // As if it had said much more: the home of the agent has room for it.
+    // A long conversation: the home of the agent has room for it.
     let line = json!({ "type": "much", "text": "x".repeat(1000) }).to_string() + "\n";
     let open = || std::fs::File::options().append(true).open(&transcript).ok();
     let mut file = patience::until("the turn is written", &[&harness.root().join("home")], open);
@@ -277,7 +279,7 @@ fn copies_of_the_transcript_wait_for_room() {
 }
 
 #[test]
-fn less_room_may_be_asked_for_while_output_is_held() {
+fn min_free_space_may_be_lowered_while_output_is_held() {
     if !root_for("mounting a small disk") {
         return;
     }
@@ -291,14 +293,14 @@ fn less_room_may_be_asked_for_while_output_is_held() {
 }
 
 #[test]
-fn a_line_without_end_is_not_read_again_by_everybody_who_looks() {
+fn a_line_without_end_is_not_read_again_by_every_command() {
     let harness = harness();
     harness.configure("output_limit = \"80MiB\"\n");
     let session = harness.detach(&["acp", "hello", "--", "cat", "/dev/zero"]);
     until_held(&session, "output_limit");
     let journal = || std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
     session.until("the line is noted", || journal().contains("\"long_line\"").then_some(()));
-    // What the kernel counts as read by a command that looks.
+    // How many bytes a `show` reads, as counted by the kernel.
     let mut looks = harness.command("sh");
     looks.args(["-c", "\"$1\" show \"$2\" && cat /proc/$$/io", "sh"]).arg(harness.program()).arg(session.id());
     let told = ostler_testkit::Started::new(looks, None).finish().exits(0).stdout;

@@ -1,19 +1,19 @@
-//! A record that names somebody else's process does that process no harm, and does not save the real one.
+//! When a record names a foreign process, that process is not signalled, and the real one is still ended.
 
 use crate::{harness, root_for};
 use ostler_sys::process::{Identity, Life, Pidfd};
-use ostler_testkit::{Harness, Session, Started, Who};
+use ostler_testkit::{Harness, ProcessKind, Session, Started};
 use rustix::process::Signal;
 use std::path::Path;
 
-/// A process that has nothing to do with any session.
+/// A process that belongs to no session.
 fn foreign(harness: &Harness) -> Started {
     let mut command = harness.command("sleep");
     command.arg("600");
     Started::new(command, None)
 }
 
-/// Puts this pid into a record by hand. The start time stays, and is wrong for it.
+/// Writes the pid of the foreign process into a record. The start time stays, and does not match that process.
 fn falsify(record: &Path, field: Option<&str>, foreign: &Started) {
     let mut value: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
     let process = match field {
@@ -36,33 +36,33 @@ fn a_foreign_process_in_the_record_of_the_agent_is_spared_and_the_agent_still_en
     let harness = harness();
     let foreign = foreign(&harness);
     let session = harness.detach(&["--", "sleep", "600"]);
-    let agent = session.living(Who::Agent);
-    session.living(Who::Keeper);
+    let agent = session.living(ProcessKind::Agent);
+    session.living(ProcessKind::Keeper);
     falsify(&session.run_file("run.json"), Some("agent"), &foreign);
     stops_without_harm(&harness, &session, &foreign, &agent);
 }
 
 #[test]
-fn even_when_the_keeper_that_knew_better_is_gone() {
+fn a_foreign_process_in_the_record_is_spared_by_a_replacement_keeper() {
     let harness = harness();
     let foreign = foreign(&harness);
     let session = harness.detach(&["--", "sleep", "600"]);
-    let agent = session.living(Who::Agent);
-    session.living(Who::Keeper);
+    let agent = session.living(ProcessKind::Agent);
+    session.living(ProcessKind::Keeper);
     falsify(&session.run_file("run.json"), Some("agent"), &foreign);
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     stops_without_harm(&harness, &session, &foreign, &agent);
 }
 
-/// All that is left to go by is the record, and the group that only what the session started can be in.
+/// Only the record is left, and the cgroup, which contains only processes that the session started.
 #[test]
-fn even_when_nobody_is_left_who_knew_better() {
+fn a_foreign_process_in_the_record_is_spared_when_both_helpers_are_gone() {
     let harness = harness();
     let foreign = foreign(&harness);
     for whole in [false, true] {
         let session = harness.detach(&["--", "sleep", "600"]);
-        let agent = session.living(Who::Agent);
+        let agent = session.living(ProcessKind::Agent);
         session.orphan();
         let file = session.run_file("run.json");
         if whole {
@@ -83,12 +83,12 @@ fn even_when_nobody_is_left_who_knew_better() {
 }
 
 #[test]
-fn nor_is_what_the_foreign_process_has_started() {
+fn a_child_of_a_foreign_process_in_the_record_is_spared() {
     if !root_for("a mount namespace without cgroups") {
         return;
     }
     let harness = harness();
-    // The harness knows its own by their environment, so the foreign process's child must not carry it.
+    // The harness recognises its processes by their environment, so the child of the foreign process must not have it.
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "sleep 600 & echo started; wait"]);
     let (foreign, mut lines) = Started::with_lines(command);
@@ -98,11 +98,11 @@ fn nor_is_what_the_foreign_process_has_started() {
     assert_eq!(children.len(), 1);
 
     let session = harness.detach_without_cgroup(&["--", "sleep", "600"]);
-    let agent = session.living(Who::Agent);
-    session.living(Who::Keeper);
+    let agent = session.living(ProcessKind::Agent);
+    session.living(ProcessKind::Keeper);
     falsify(&session.run_file("run.json"), Some("agent"), &foreign);
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     stops_without_harm(&harness, &session, &foreign, &agent);
     let spared = children[0].look().unwrap();
     let pidfd = ostler_sys::process::Pidfd::open(&children[0]).unwrap();
@@ -118,8 +118,8 @@ fn a_foreign_process_in_the_record_of_a_helper_is_spared() {
     let foreign = foreign(&harness);
     for record in ["holder.json", "keeper.json"] {
         let session = harness.detach(&["--", "sleep", "600"]);
-        let agent = session.living(Who::Agent);
-        // A process that starts as its keeper asks the record who its holder is; this is about those who know.
+        let agent = session.living(ProcessKind::Agent);
+        // A keeper that starts reads from the record which process is its holder. Here the keeper has read it already.
         let journal = session.path().join("journal.jsonl");
         session.until("its keeper has begun", || {
             std::fs::read_to_string(&journal).ok()?.contains("keeper_started").then_some(())
@@ -130,12 +130,12 @@ fn a_foreign_process_in_the_record_of_a_helper_is_spared() {
 }
 
 #[test]
-fn a_record_that_names_everyone_is_damage_and_not_a_target() {
+fn a_record_with_an_impossible_pid_counts_as_damaged() {
     let harness = harness();
     let good = harness.detach(&["--", "true"]);
     harness.run(&["wait", good.id()]).exits(0);
     let session = harness.detach(&["--", "sleep", "600"]);
-    session.living(Who::Keeper);
+    session.living(ProcessKind::Keeper);
     let record = session.run_file("run.json");
     let right = std::fs::read_to_string(&record).unwrap();
     for pid in ["-1", "0", "1"] {

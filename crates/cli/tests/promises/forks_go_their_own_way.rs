@@ -1,4 +1,4 @@
-//! A fork begins with everything that was said, goes its own way, and leaves the original as it is.
+//! A fork begins with the whole conversation, continues separately, and does not change the original.
 
 use crate::harness;
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn transcript(shown: &Value) -> String {
 }
 
 #[test]
-fn a_fork_knows_what_was_said_and_the_original_is_not_touched() {
+fn a_fork_has_the_conversation_and_the_original_is_not_changed() {
     let harness = harness();
     harness.run(&["run", "--name", "first", "demo", "say one"]).exits(0);
     let show = |id: &str| harness.run(&["show", "--json", id]).exits(0).json();
@@ -19,7 +19,7 @@ fn a_fork_knows_what_was_said_and_the_original_is_not_touched() {
     assert_eq!((&second["parent"], &first["children"]), (&first["id"], &Value::from(vec![second["id"].clone()])));
     assert_ne!(first["native_id"], second["native_id"]);
     assert!(transcript(&second).contains("say one") && transcript(&second).contains("say two"));
-    // It is a session like any other, and has the copy once.
+    // The fork is a session like any other, and the conversation was copied once.
     harness.run(&["resume", "second", "say three"]).exits(0);
     assert_eq!(transcript(&show("second")).matches("say one\"").count(), 1);
     assert_eq!(transcript(&show("first")), transcript(&before));
@@ -60,7 +60,7 @@ fn the_family_is_drawn_and_a_session_without_relatives_has_none() {
 }
 
 #[test]
-fn a_transcript_that_is_gone_is_said_to_be_gone_with_the_command_that_restores_it() {
+fn a_missing_transcript_is_reported_with_the_command_that_restores_it() {
     let harness = harness();
     for archived in [false, true] {
         let session = harness.detach(&["demo", "say one"]);
@@ -82,7 +82,7 @@ fn a_transcript_that_is_gone_is_said_to_be_gone_with_the_command_that_restores_i
 }
 
 #[test]
-fn what_cannot_be_forked_is_said_in_one_line() {
+fn what_cannot_be_forked_is_refused_in_one_line() {
     let harness = harness();
     let command = harness.detach(&["--", "true"]);
     assert!(harness.run(&["fork", command.id(), "more"]).exits(2).complaint().contains("is a command"));

@@ -1,14 +1,14 @@
-//! A full disk: the agent waits at its full pipe, nothing recorded is damaged, the commands still work and say what is
-//! wrong, and with room again everything goes on, byte for byte.
+//! A full disk: the agent blocks on its full pipe, no record is damaged, the commands still work and say what is wrong.
+//! When there is room again everything continues, byte for byte.
 
 use crate::{harness, root_for};
 use ostler_testkit::misbehave::pattern;
-use ostler_testkit::{Harness, SmallDisk, Started, Who};
+use ostler_testkit::{Harness, ProcessKind, SmallDisk, Started};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The sessions on a disk of their own, which must be dropped after this. Nothing of it is left to others: what happens when
-/// it is really full is the subject here.
+/// A home on a disk of its own, which must be dropped after the harness. No space is kept free: these tests need a disk
+/// that is really full.
 fn harness_on(disk: &SmallDisk) -> Harness {
     let mut harness = harness();
     harness.keep_sessions_below(disk.path());
@@ -19,7 +19,7 @@ fn harness_on(disk: &SmallDisk) -> Harness {
 const WHAT: &str = "mounting a small disk";
 
 #[test]
-fn output_waits_for_room_and_goes_on_byte_for_byte() {
+fn output_waits_for_room_and_continues_byte_for_byte() {
     if !root_for(WHAT) {
         return;
     }
@@ -31,9 +31,9 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         let session = harness.detach(&[terminal, &["--", &misbehave, "print=9000000", "say=end"]].concat());
         let alarm = session.until("the full disk is named", || session.show().alarm);
         assert!(alarm.contains("full"), "{alarm}");
-        let agent = session.living(Who::Agent);
+        let agent = session.living(ProcessKind::Agent);
 
-        // Everything that only looks still works, and says what is wrong.
+        // Commands that only read still work, and say what is wrong.
         let shown = session.show();
         assert_eq!((shown.alive, shown.state.as_str()), (true, "running"));
         let listed = harness.ls();
@@ -42,11 +42,11 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         assert!(refused.complaint().contains("disk"), "{refused:?}");
         assert_eq!(harness.ls().len(), listed.len(), "something half-made is left");
 
-        // Helpers may die meanwhile.
-        let before = session.kill(Who::Keeper);
-        session.until("another keeper", || session.recorded(Who::Keeper).filter(|now| *now != before));
-        assert_eq!(session.recorded(Who::Agent), Some(agent));
-        session.until("it knows why it waits", || session.show().alarm);
+        // Helpers may be killed in this state.
+        let before = session.kill(ProcessKind::Keeper);
+        session.until("another keeper", || session.recorded(ProcessKind::Keeper).filter(|now| *now != before));
+        assert_eq!(session.recorded(ProcessKind::Agent), Some(agent));
+        session.until("the new keeper names the full disk", || session.show().alarm);
         // Room for some records, and not for output.
         disk.grow("4196k");
         let size = session.run_file("out").metadata().unwrap().len();
@@ -64,7 +64,7 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         }
         let found = std::fs::read(session.run_file("out")).unwrap();
         assert!(found == wanted, "{} bytes instead of {}", found.len(), wanted.len());
-        // The disk can shrink when nobody has the file open.
+        // The disk can shrink only when no process has the file open.
         harness.nothing_is_left();
         std::fs::remove_dir_all(session.path()).unwrap();
     }
@@ -80,8 +80,8 @@ fn a_holder_is_replaced_on_a_full_disk_and_the_journal_stays_whole() {
     let session = harness.detach(&["--", &harness.misbehave(), "print=9000000"]);
     session.until("the full disk is named", || session.show().alarm);
     for _ in 0..3 {
-        let before = session.kill(Who::Holder);
-        session.replaced(Who::Holder, &before);
+        let before = session.kill(ProcessKind::Holder);
+        session.replaced(ProcessKind::Holder, &before);
     }
     let alarm = session.show().alarm.unwrap();
     assert!(alarm.contains("full"), "{alarm}");
@@ -140,7 +140,7 @@ fn a_long_answer_does_not_keep_the_end_from_being_recorded() {
 }
 
 #[test]
-fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() {
+fn a_message_that_does_not_fit_is_refused_and_a_later_one_arrives() {
     if !root_for(WHAT) {
         return;
     }
@@ -160,7 +160,7 @@ fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() 
 }
 
 #[test]
-fn low_space_is_warned_about_before() {
+fn a_launch_warns_when_disk_space_is_low() {
     if !root_for(WHAT) {
         return;
     }
@@ -219,7 +219,7 @@ fn remove(folder: &Path) {
 }
 
 #[test]
-fn an_endless_writer_is_stopped_on_a_full_disk_and_what_is_lost_is_said() {
+fn an_endless_writer_is_stopped_on_a_full_disk_and_the_loss_is_reported() {
     if !root_for(WHAT) {
         return;
     }
@@ -246,7 +246,8 @@ fn a_test_that_fails_leaves_no_process_on_its_disk() {
             let harness = harness_on(&disk);
             let session = harness.detach(&["--", &harness.misbehave(), "print=9000000"]);
             session.until("the full disk is named", || session.show().alarm);
-            *started.lock().unwrap() = [Who::Agent, Who::Holder, Who::Keeper].map(|who| session.living(who)).to_vec();
+            *started.lock().unwrap() =
+                [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper].map(|who| session.living(who)).to_vec();
             std::panic::resume_unwind(Box::new("on purpose"));
         });
         test.join().is_err()

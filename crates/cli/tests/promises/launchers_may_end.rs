@@ -1,4 +1,4 @@
-//! The wrapper that launched a session ends, well or badly, and the session goes on.
+//! The process that launched a session exits or is killed, and the session continues.
 
 use crate::harness;
 use ostler_testkit::Started;
@@ -41,7 +41,7 @@ fn a_pipeline_gives_its_input_to_the_command_and_may_end() {
 }
 
 #[test]
-fn a_launcher_without_any_standard_descriptor_starts_a_session_all_the_same() {
+fn a_launcher_without_any_standard_descriptor_still_starts_a_session() {
     let harness = harness();
     let mut shell = harness.command("/bin/sh");
     shell.args(["-c", r#"exec "$0" "$@" <&- >&- 2>&-"#]).arg(harness.program());
@@ -49,14 +49,14 @@ fn a_launcher_without_any_standard_descriptor_starts_a_session_all_the_same() {
     assert!(shell.status().unwrap().success());
     harness.run(&["wait", "bare"]).exits(0);
     let logs = harness.run(&["logs", "bare"]).exits(0);
-    assert_eq!(logs.stdout, "said\n", "what others opened is not taken for its descriptors");
+    assert_eq!(logs.stdout, "said\n", "files that were opened later are not used as its standard descriptors");
 }
 
 #[test]
-fn a_detached_run_whose_id_nobody_would_read_starts_nothing() {
+fn a_detached_run_whose_standard_output_is_closed_starts_nothing() {
     let harness = harness();
     let started = harness.root().join("started");
-    // Closed, and a pipe whose reader has ended.
+    // A closed descriptor, and a pipe whose reader has exited.
     for closed in [r#"exec "$0" "$@" >&-"#, r#"exec 3> >(true); wait $!; exec "$0" "$@" >&3"#] {
         let mut shell = harness.command("/bin/bash");
         shell.args(["-c", closed]).arg(harness.program());

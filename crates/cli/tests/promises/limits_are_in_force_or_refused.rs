@@ -1,25 +1,25 @@
-//! A limit holds for everything a session starts, the outcome says when it struck, and where none can be kept to nothing
-//! is started.
+//! A limit applies to everything that a session starts, and the outcome says when it was hit. Where no limit can be
+//! enforced nothing is started.
 
 use crate::{harness, root_for};
 use ostler_testkit::{Harness, Session, Started};
 use serde_json::Value;
 use std::path::Path;
 
-/// Whether this machine lets us set such a limit. Where tests must be complete, it has to.
+/// Whether such a limit can be set on this machine. In CI, where tests must be complete, it has to be.
 fn can_limit(harness: &Harness, flag: &str) -> bool {
     let doctor = harness.run(&["doctor", "--json"]).json();
     let names_it = |finding: &Value| finding["what"].as_str().is_some_and(|what| what.contains(flag));
     let in_force = |finding: &Value| finding["check"] == "session_limits" && finding["level"] == "fine";
     let can = doctor.as_array().unwrap().iter().any(|finding| in_force(finding) && names_it(finding));
     if !can {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{flag} cannot be had here:\n{doctor}");
-        eprintln!("left out: {flag} cannot be had here");
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{flag} does not work here:\n{doctor}");
+        eprintln!("left out: {flag} does not work here");
     }
     can
 }
 
-/// What the kernel has been told, in whichever of the run's groups it stands.
+/// The content of this cgroup file, in whichever of the run's cgroups it exists.
 fn setting(session: &Session<'_>, run: u32, file: &str) -> Option<String> {
     let record = std::fs::read(session.path().join(format!("runs/{run}/run.json"))).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
@@ -74,7 +74,7 @@ fn limits_are_recorded_shown_and_in_force_again_after_a_resume() {
     session.stop();
     session.until("its groups go with it", || setting(&session, 1, "pids.max").is_none().then_some(()));
 
-    // What is configured meanwhile does not widen what was recorded.
+    // A higher limit that was configured since does not replace the recorded one.
     harness.configure("[limits]\nprocesses = 1000\n");
     harness.run(&["resume", "-d", "--keep", session.id()]).exits(0);
     assert_eq!(setting(&session, 2, "pids.max").as_deref(), Some("77\n"));
@@ -82,7 +82,7 @@ fn limits_are_recorded_shown_and_in_force_again_after_a_resume() {
 }
 
 #[test]
-fn a_session_inside_another_gets_no_more_than_that_one_has() {
+fn a_session_inside_another_gets_no_more_than_the_outer_one() {
     let harness = harness();
     if !can_limit(&harness, "--processes") {
         return;
@@ -98,7 +98,7 @@ fn a_session_inside_another_gets_no_more_than_that_one_has() {
 }
 
 #[test]
-fn where_no_limit_can_be_kept_to_nothing_is_started_and_one_line_says_why() {
+fn where_no_limit_can_be_enforced_nothing_is_started_and_one_line_says_why() {
     if !root_for("a mount namespace without cgroups") {
         return;
     }

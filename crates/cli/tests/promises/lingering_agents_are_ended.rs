@@ -1,12 +1,12 @@
-//! An agent that stays after its result is ended: the result counts, the linger limit ends the process.
+//! An agent that does not exit after its result is ended after the linger time, and its result counts.
 
 use crate::harness;
 
 #[test]
-fn an_agent_that_does_not_leave_after_its_result_is_ended_and_keeps_its_success() {
+fn an_agent_that_does_not_exit_after_its_result_is_ended_and_keeps_its_success() {
     let mut harness = harness();
     harness.configure("linger = \"200ms\"\n");
-    // It answers like claude, and then neither the end of its input nor a signal makes it leave.
+    // It answers like claude, and then exits neither at the end of its input nor on a signal.
     let said = r#"{"type":"system","subtype":"init","session_id":"s","tools":[]}"#;
     let done =
         r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s","num_turns":1}"#;

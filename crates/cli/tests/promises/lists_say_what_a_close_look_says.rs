@@ -1,9 +1,10 @@
-//! A list looks at hundreds and asks as little as it can; what it says is what `show` says, whatever happened to a session.
+//! `ls` reads hundreds of sessions and as little of each as it can. It still says the same as `show`, whatever happened
+//! to a session.
 
 use crate::harness;
-use ostler_testkit::{Harness, Session, Shown, Who};
+use ostler_testkit::{Harness, ProcessKind, Session, Shown};
 
-/// A moment passes between the two looks.
+/// Time passes between the two commands.
 fn without_time(shown: Shown) -> Shown {
     Shown { quiet_s: 0, ..shown }
 }
@@ -16,12 +17,12 @@ fn agree(harness: &Harness, session: &Session<'_>) -> Shown {
     shown
 }
 
-fn note(session: &Session<'_>) -> std::path::PathBuf {
+fn summary_file(session: &Session<'_>) -> std::path::PathBuf {
     session.path().join("outcome.json")
 }
 
 #[test]
-fn of_sessions_that_live_and_whose_helpers_were_replaced() {
+fn ls_and_show_agree_while_helpers_are_replaced() {
     let harness = harness();
     let sessions = [
         harness.detach(&["--", "sh", "-c", "echo hello; exec sleep 600"]),
@@ -29,19 +30,19 @@ fn of_sessions_that_live_and_whose_helpers_were_replaced() {
         harness.detach(&["--keep", "demo", "say hello"]),
     ];
     for session in &sessions {
-        session.living(Who::Keeper);
-        session.until_look("its word, and nothing more to come", |view| {
+        session.living(ProcessKind::Keeper);
+        session.until_look("its output is complete", |view| {
             view.kept && view.last.as_deref() == Some("hello") && (view.agent == "command" || view.turns == 1)
         });
         let shown = agree(&harness, session);
         assert!(shown.alive && shown.kept && shown.holder_pid.is_some());
-        for who in [Who::Keeper, Who::Holder, Who::Keeper] {
+        for who in [ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Keeper] {
             let before = session.kill(who);
             session.replaced(who, &before);
             session.until_look("both helpers", |view| view.kept && view.holder_pid.is_some());
             let shown = agree(&harness, session);
-            assert_eq!(shown.keeper_pid, session.recorded(Who::Keeper).map(|keeper| keeper.pid()));
-            assert_eq!(shown.holder_pid, session.recorded(Who::Holder).map(|holder| holder.pid()));
+            assert_eq!(shown.keeper_pid, session.recorded(ProcessKind::Keeper).map(|keeper| keeper.pid()));
+            assert_eq!(shown.holder_pid, session.recorded(ProcessKind::Holder).map(|holder| holder.pid()));
         }
         session.stop();
         agree(&harness, session);
@@ -49,7 +50,7 @@ fn of_sessions_that_live_and_whose_helpers_were_replaced() {
 }
 
 #[test]
-fn of_one_that_nobody_keeps() {
+fn ls_and_show_agree_on_a_session_without_helpers() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
@@ -61,15 +62,15 @@ fn of_one_that_nobody_keeps() {
 }
 
 #[test]
-fn of_one_that_is_at_rest_until_something_happens_to_it() {
+fn ls_and_show_agree_on_an_ended_session_that_gets_a_message_and_is_resumed() {
     let harness = harness();
     let session = harness.detach(&["demo", "say hello"]);
     harness.run(&["wait", session.id()]).exits(0);
-    session.until("it is at rest", || note(&session).exists().then_some(()));
+    session.until("its summary is written", || summary_file(&session).exists().then_some(()));
     assert_eq!(agree(&harness, &session).queued, 0);
 
     harness.run(&["send", session.id(), "say again"]).exits(0);
-    assert!(!note(&session).exists(), "the summary does not know of a message that came later");
+    assert!(!summary_file(&session).exists(), "the summary lacks a message that came later");
     assert_eq!(agree(&harness, &session).queued, 1);
 
     harness.run(&["resume", session.id(), "--keep", "-d"]).exits(0);
@@ -78,18 +79,18 @@ fn of_one_that_is_at_rest_until_something_happens_to_it() {
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     agree(&harness, &session);
     harness.run(&["stop", session.id()]).exits(0);
-    session.until("it is at rest again", || note(&session).exists().then_some(()));
+    session.until("its summary is written again", || summary_file(&session).exists().then_some(()));
     let shown = agree(&harness, &session);
     assert_eq!((shown.run, shown.turns, shown.queued, shown.last.as_deref()), (2, 2, 0, Some("again")));
 }
 
 #[test]
-fn of_one_whose_records_were_damaged_after_its_end() {
+fn ls_shows_damage_to_the_records_of_an_ended_session() {
     let harness = harness();
     for file in ["session.json", "runs/1/outcome.json"] {
         let session = harness.detach(&["--", "true"]);
         harness.run(&["wait", session.id()]).exits(0);
-        session.until("it is at rest", || note(&session).exists().then_some(()));
+        session.until("its summary is written", || summary_file(&session).exists().then_some(()));
         std::fs::write(session.path().join(file), "garbage").unwrap();
         let listed = harness.run(&["ls", "--json"]).exits(0).json();
         let damaged = listed.as_array().unwrap().iter().find(|one| one["id"] == session.id()).unwrap();
@@ -99,11 +100,11 @@ fn of_one_whose_records_were_damaged_after_its_end() {
 }
 
 #[test]
-fn of_one_that_is_sent_to_and_resumed_while_it_ends() {
+fn ls_and_show_agree_on_a_session_that_gets_a_message_while_it_ends() {
     let harness = harness();
     for round in 0..8 {
         let session = harness.detach(&["demo", "say hello"]);
-        // Whatever comes first: its end, or the message.
+        // Either the end of the session or the message comes first.
         harness.run(&["send", session.id(), &format!("say round {round}")]).exits(0);
         harness.run(&["wait", session.id()]).exits(0);
         agree(&harness, &session);
@@ -114,7 +115,7 @@ fn of_one_that_is_sent_to_and_resumed_while_it_ends() {
 }
 
 #[test]
-fn of_messages_that_are_withdrawn_after_its_end() {
+fn ls_and_show_agree_on_messages_withdrawn_after_the_end() {
     let harness = harness();
     let session = harness.detach(&["demo", "say hello"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -124,23 +125,23 @@ fn of_messages_that_are_withdrawn_after_its_end() {
     let queued = || agree(&harness, &session).queued;
     assert_eq!(queued(), 2);
     harness.run(&["send", session.id(), "--withdraw", "99"]).exits(1);
-    assert_eq!(queued(), 2, "what did not wait takes nothing away");
+    assert_eq!(queued(), 2, "a message that did not wait is not subtracted");
     harness.run(&["send", session.id(), "--withdraw", "2"]).exits(0);
     harness.run(&["send", session.id(), "--withdraw", "2"]).exits(1);
     assert_eq!(queued(), 1);
 }
 
 #[test]
-fn of_many_at_once_some_of_which_are_lost() {
+fn ls_is_right_about_many_sessions_of_which_some_are_lost() {
     let harness = harness();
     let mut sessions: Vec<Session<'_>> = (0..40).map(|_| harness.detach(&["--", "sleep", "600"])).collect();
     for session in &sessions {
-        session.living(Who::Keeper);
+        session.living(ProcessKind::Keeper);
     }
-    // With everyone gone at once nothing is recorded, and a look has to knock at the socket of each.
+    // When all processes of a session are killed at once nothing is recorded, so `ls` has to try the socket of each.
     for session in &sessions[..20] {
         session.orphan();
-        session.kill_if_alive(Who::Agent);
+        session.kill_if_alive(ProcessKind::Agent);
     }
     sessions.push(harness.detach(&["--", "true"]));
     harness.run(&["wait", sessions[40].id()]).exits(0);
@@ -164,7 +165,7 @@ fn of_many_at_once_some_of_which_are_lost() {
 }
 
 #[test]
-fn of_one_that_was_put_away_and_changed_since() {
+fn ls_and_show_agree_on_an_archived_session_whose_transcript_changed() {
     let harness = harness();
     let session = harness.detach(&["demo", "say hello"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -181,7 +182,7 @@ fn of_one_that_was_put_away_and_changed_since() {
 }
 
 #[test]
-fn lists_are_as_their_schema_says() {
+fn ls_follows_its_schema() {
     let harness = harness();
     let asking = harness.detach(&["--keep", "--label", "task=42", "demo", "ask May I?"]);
     asking.until_look("it asks", |view| view.asking.is_some());

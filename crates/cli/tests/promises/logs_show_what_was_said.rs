@@ -1,7 +1,7 @@
-//! `logs`: the conversation in order, or what a command printed; `-f` goes on to the end.
+//! `logs`: the conversation in order, or what a command printed; `-f` follows to the end.
 
 use crate::harness;
-use ostler_testkit::{Harness, Who};
+use ostler_testkit::{Harness, ProcessKind};
 
 #[test]
 fn a_conversation_is_shown_in_order() {
@@ -40,15 +40,15 @@ fn a_carriage_return_in_a_message_drops_nothing() {
 }
 
 #[test]
-fn following_sees_everything_and_leaves_at_the_end() {
+fn logs_f_prints_everything_and_exits_at_the_end() {
     let harness = harness();
     let flag = harness.root().join("flag");
     let misbehave = harness.misbehave();
     let session = harness.detach(&["--", &misbehave, "say=before", &format!("until={}", flag.display()), "say=after"]);
     let follower = harness.start(&["logs", "-f", "--raw", session.id()]);
     session.until_printed("before");
-    let before = session.kill(ostler_testkit::Who::Keeper);
-    session.replaced(ostler_testkit::Who::Keeper, &before);
+    let before = session.kill(ostler_testkit::ProcessKind::Keeper);
+    session.replaced(ostler_testkit::ProcessKind::Keeper, &before);
     assert!(follower.runs());
     std::fs::write(&flag, "").unwrap();
     let output = follower.finish().exits(0);
@@ -68,7 +68,7 @@ fn tail(text: &str, count: usize) -> String {
 #[test]
 fn the_last_lines_are_the_end_of_all_lines() {
     let harness = harness();
-    // More than is looked at first, and a last line without an end.
+    // More than the first read, and a last line without a newline.
     let script = "seq 100000; printf 'no end'; seq 7 >&2";
     let session = harness.detach(&["--", "sh", "-c", script]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -106,7 +106,7 @@ fn a_conversation_is_shown_from_its_end_as_well() {
         serde_json::from_str(&logs(&harness, &["--json", "--grep", "ten four", "-n", "1", session.id()])).unwrap();
     assert_eq!((json["kind"].as_str(), json["end"]["text"].as_str()), (Some("turn_ended"), Some("ten four")));
     assert!(json["at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
-    // Whether it began before or after the last message: each line that matches, once.
+    // Whether `logs -f` began before or after the last message, each line that matches is printed once.
     let followed = follower.finish().exits(0).stdout;
     assert!(followed.ends_with("› say ten four\nten four\n"), "{followed}");
     assert_eq!(followed.matches("ten four").count(), 2, "{followed}");
@@ -142,19 +142,19 @@ fn what_came_since_a_time_is_shown_with_its_time() {
         let untimed: String = timed.lines().map(|line| format!("{}\n", line.split_once(' ').unwrap().1)).collect();
         assert_eq!(untimed, format!("{early}{late}"));
     }
-    // Of a session that an older version has started nothing is known.
+    // A session that was started by an older version has no times.
     std::fs::remove_file(session.run_file("out.times")).unwrap();
     let refused = harness.run(&["logs", "--since", "1h", session.id()]).exits(2);
     assert!(refused.complaint().contains("has no times"), "{refused:?}");
     assert_eq!(logs(&harness, &[session.id()]), "early\nlate\n");
-    // A conversation has the times of what ostler did, at least.
+    // Without that file a conversation still has the times of what ostler did.
     std::fs::remove_file(talk.run_file("out.times")).unwrap();
     assert_eq!(logs(&harness, &["--since", "1h", talk.id()]), "› say late\nlate\n");
     talk.stop();
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_the_reason() {
+fn options_that_make_no_sense_are_refused_with_the_reason() {
     let harness = harness();
     let drawn = harness.detach(&["-t", "--", "sh", "-c", "echo drawn; sleep 600"]);
     drawn.until_printed("drawn");
@@ -186,11 +186,11 @@ fn a_turn_that_was_cut_off_is_marked_and_one_that_ended_is_not() {
     let mut harness = harness();
     let session = harness.detach(&["demo", "sleep"]);
     session.until_printed("sleep 1000");
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     harness.run(&["wait", session.id()]).exits(1);
     let last = logs(&harness, &["-n", "1", session.id()]);
     assert_eq!(last, "the turn was cut off: the agent was killed by SIGKILL\n", "{}", logs(&harness, &[session.id()]));
-    // The same for a turn that somebody has ended.
+    // The same for a turn that was ended by a user.
     let session = harness.detach(&["demo", "sleep"]);
     session.until_printed("sleep 1000");
     harness.run(&["stop", "--kill", session.id()]);
@@ -198,21 +198,21 @@ fn a_turn_that_was_cut_off_is_marked_and_one_that_ended_is_not() {
     assert!(last.starts_with("the turn was cut off: stopped by tester"), "{last}");
     let item: serde_json::Value = serde_json::from_str(&logs(&harness, &["--json", "-n", "1", session.id()])).unwrap();
     assert_eq!((item["kind"].as_str(), item["end"]["verdict"].as_str()), (Some("turn_ended"), Some("interrupted")));
-    // An agent that is killed between turns has cut off none.
+    // When an agent is killed between turns, no turn is cut off.
     let session = harness.detach(&["--keep", "demo", "say one"]);
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     harness.run(&["wait", session.id()]);
     assert_eq!(logs(&harness, &[session.id()]), "› say one\none\n");
-    // Nobody was there to see it; it thinks, and has no tool that would be left.
+    // Here the exit of the agent is not observed. The agent is thinking, so no tool process is left.
     harness.set("OSTLER_DEMO_PACE", "100000");
     let session = harness.detach(&["demo", "say one"]);
-    session.until("it was told", || {
+    session.until("its prompt was delivered", || {
         let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap_or_default();
         journal.contains("\"delivered\"").then_some(())
     });
     session.orphan();
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     let all = logs(&harness, &[session.id()]);
     assert!(all.starts_with("› say one\nthe turn was cut off: "), "{all}");
 }

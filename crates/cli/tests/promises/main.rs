@@ -1,4 +1,4 @@
-//! The promises of the whole program, each held by a file of its own. One binary, because linking costs more than running.
+//! The promises of the whole program, each checked by one file. One binary, because linking takes longer than running.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
@@ -24,9 +24,9 @@ mod logs_show_what_was_said;
 mod many_sessions_hit_no_limit;
 mod messages_arrive_once;
 mod names_can_change;
-mod nobody_sees_a_wrong_state;
+mod no_wrong_state_is_shown;
 mod nothing_is_left_behind;
-mod odd_homes_harm_nobody;
+mod odd_homes_do_no_harm;
 mod old_terminal_output_is_dropped;
 mod one_conversation_has_one_writer;
 mod other_users_are_kept_out;
@@ -51,7 +51,8 @@ fn harness() -> Harness {
     Harness::new(env!("CARGO_BIN_EXE_ostler"))
 }
 
-/// Whether we may do what only root may. Where tests must be complete, not being root is a failure.
+/// Whether the test runs as root, which `what` needs. In CI tests must be complete, so not being root is a failure
+/// there.
 fn root_for(what: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {

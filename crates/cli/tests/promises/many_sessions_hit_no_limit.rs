@@ -42,7 +42,7 @@ fn many_live_sessions_and_waiters_all_work_and_all_end() {
 }
 
 #[test]
-fn more_sessions_are_waited_for_than_a_shell_lets_a_program_open_files() {
+fn wait_works_for_more_sessions_than_files_may_be_open() {
     let harness = harness();
     let started: Vec<_> = (0..80).map(|_| harness.start(&["run", "-d", "--", "true"])).collect();
     let words: Vec<String> =

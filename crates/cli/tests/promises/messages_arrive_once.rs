@@ -2,7 +2,7 @@
 
 use crate::harness;
 use ostler_testkit::misbehave::checksum;
-use ostler_testkit::{Session, Who, alone};
+use ostler_testkit::{ProcessKind, Session, alone};
 use rustix::process::Signal;
 
 /// The prompts in the agent's own transcript, in order.
@@ -30,15 +30,15 @@ fn a_long_message_survives_keepers_killed_in_the_middle_of_it() {
         let harness = harness();
         let session = harness.detach(&["--keep", "demo"]);
         let message = long_message(length);
-        // A reader that does not read makes the writer wait in the middle.
-        session.signal(Who::Agent, Signal::STOP);
+        // The stopped agent does not read, so the keeper has to wait in the middle of the message.
+        session.signal(ProcessKind::Agent, Signal::STOP);
         harness.run_with_input(&["send", session.id(), "-"], message.as_bytes()).exits(0);
         for _ in 0..3 {
-            let before = session.kill(Who::Keeper);
-            session.replaced(Who::Keeper, &before);
+            let before = session.kill(ProcessKind::Keeper);
+            session.replaced(ProcessKind::Keeper, &before);
         }
-        session.signal(Who::Agent, Signal::CONT);
-        for who in [Who::Keeper, Who::Holder] {
+        session.signal(ProcessKind::Agent, Signal::CONT);
+        for who in [ProcessKind::Keeper, ProcessKind::Holder] {
             let before = session.kill(who);
             session.replaced(who, &before);
         }
@@ -60,7 +60,7 @@ fn messages_survive_a_keeper_killed_while_they_are_sent_and_delivered() {
     for (number, message) in messages.iter().enumerate() {
         let sender = harness.start(&["send", session.id(), message]);
         if number % 2 == 0 {
-            session.kill(Who::Keeper);
+            session.kill(ProcessKind::Keeper);
         }
         sender.finish().exits(0);
     }
@@ -116,11 +116,11 @@ fn a_headless_command_takes_no_messages_and_an_ended_session_keeps_them() {
 }
 
 #[test]
-fn one_who_waits_for_the_reply_gets_that_of_the_own_message() {
+fn send_wait_prints_the_reply_to_its_own_message() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo"]);
     let id = session.id();
-    // Two at once: each gets its own.
+    // Two at the same time: each gets its own reply.
     let first = harness.start(&["send", id, "say one", "--wait"]);
     let second = harness.start(&["send", id, "say two", "--wait"]);
     for (sent, word) in [(first, "one"), (second, "two")] {
@@ -136,11 +136,11 @@ fn one_who_waits_for_the_reply_gets_that_of_the_own_message() {
     session.stop();
     let refused = harness.run(&["send", id, "say more", "--wait"]).exits(2);
     assert!(refused.complaint().contains("ostler resume"), "{refused:?}");
-    assert_eq!(session.look().queued, 0, "nothing was kept that nobody waits for");
+    assert_eq!(session.look().queued, 0, "a refused message is not queued");
 }
 
 #[test]
-fn a_line_of_the_journal_that_cannot_be_read_makes_no_message_arrive_twice() {
+fn an_unreadable_line_of_the_journal_makes_no_message_arrive_twice() {
     let _alone = alone();
     let harness = harness();
     let lines = ["started", "accepted", "feeding", "delivered", "turn_ended", "saved", "exited", "ended"];

@@ -1,5 +1,5 @@
-//! `rename`: the new name is what every command says and finds, while the session runs and when it has ended, and what was
-//! written at its start stays as it was.
+//! `rename`: every command prints and finds the new name, while the session runs and when it has ended. The record from
+//! its start is not changed.
 
 use crate::harness;
 use ostler_testkit::{Harness, Session};
@@ -24,7 +24,7 @@ fn the_new_name_counts_everywhere_and_the_first_record_stays() {
     harness.run(&["rename", "before", "after"]).exits(0);
     is_called(&harness, &session, "after", "before");
 
-    // The keeper has known it by its first name; the list of what has ended must not.
+    // The keeper was started with the first name; the record of the end must have the new one.
     harness.run(&["stop", "after"]).exits(0);
     is_called(&harness, &session, "after", "before");
     harness.run(&["rename", session.id(), "at last"]).exits(0);
@@ -39,7 +39,7 @@ fn the_new_name_counts_everywhere_and_the_first_record_stays() {
 }
 
 #[test]
-fn one_that_has_ended_is_listed_by_its_new_name_at_once() {
+fn an_ended_session_is_listed_by_its_new_name_at_once() {
     let harness = harness();
     let session = harness.detach(&["--name", "before", "--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -48,7 +48,7 @@ fn one_that_has_ended_is_listed_by_its_new_name_at_once() {
 }
 
 #[test]
-fn a_name_that_is_taken_or_none_is_refused() {
+fn a_name_that_is_taken_or_invalid_is_refused() {
     let harness = harness();
     let first = harness.detach(&["--name", "first", "--", "sleep", "600"]);
     let second = harness.detach(&["--name", "second", "--", "sleep", "600"]);

@@ -1,14 +1,14 @@
-//! After `stop` nothing of a session is alive, however well its tools have hidden.
+//! After `stop` no process of a session is alive, even when its tools have detached themselves.
 
 use crate::{harness, root_for};
-use ostler_testkit::{Harness, Session, Who, alone, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, alone, patience};
 
-/// Starts a program that leaves fifty double-forked processes in sessions of their own, and goes on.
+/// Starts a program that leaves fifty double-forked processes, each in its own process session, and keeps running.
 fn scattered(harness: &Harness) -> Session<'_> {
     let misbehave = harness.misbehave();
     let session = harness.detach(&["--", &misbehave, "scatter=50", "forever"]);
     session.until_printed("scattered 50");
-    // What only helps to start others may take a moment to be gone.
+    // Processes that only start others may take a moment to exit.
     patience::until("there are agent, holder, keeper and fifty others", &[], || {
         (harness.alive().len() == 53).then_some(())
     });
@@ -30,11 +30,11 @@ fn fifty_double_forked_processes_are_gone_after_stop() {
 }
 
 #[test]
-fn they_are_gone_too_when_keeper_and_holder_were_replaced() {
+fn fifty_processes_are_gone_after_stop_when_the_helpers_were_replaced() {
     let _alone = alone();
     let harness = harness();
     let session = scattered(&harness);
-    for who in [Who::Holder, Who::Keeper] {
+    for who in [ProcessKind::Holder, ProcessKind::Keeper] {
         let before = session.kill(who);
         session.replaced(who, &before);
     }
@@ -43,7 +43,7 @@ fn they_are_gone_too_when_keeper_and_holder_were_replaced() {
 }
 
 #[test]
-fn they_are_gone_too_where_no_cgroup_can_be_made() {
+fn fifty_processes_are_gone_after_stop_without_a_cgroup() {
     if !root_for("a mount namespace without cgroups") {
         return;
     }
@@ -57,7 +57,7 @@ fn they_are_gone_too_where_no_cgroup_can_be_made() {
 }
 
 #[test]
-fn what_a_program_leaves_at_its_natural_end_is_ended_and_named() {
+fn processes_that_a_program_leaves_at_its_exit_are_ended_and_named() {
     let harness = harness();
     harness.configure("linger = \"200ms\"\n");
     let misbehave = harness.misbehave();
@@ -77,8 +77,33 @@ fn a_tool_that_an_agent_left_running_is_gone_after_stop() {
     harness.nothing_is_left();
 }
 
+/// Agents close what their tools would inherit, so nothing but the cgroup shows where a tool belongs.
 #[test]
-fn the_cgroup_is_gone_too_when_the_folder_was_deleted_under_a_session() {
+fn a_tool_of_a_lost_session_is_ended_and_named_by_stop_archive_and_purge() {
+    if cgroup::base().is_none() {
+        return;
+    }
+    for ends_it in [&["stop", "--kill"][..], &["stop"], &["archive"], &["purge"]] {
+        let harness = harness();
+        let tool = "for fd in 3 4 5 6 7 8 9; do eval \"exec $fd>&-\"; done; echo $$; exec sleep 1000";
+        let session = harness.detach(&["--", "sh", "-c", "(sh -c \"$0\") & wait", tool]);
+        let printed = session.until("the tool runs", || {
+            let out = std::fs::read_to_string(session.run_file("out")).ok()?;
+            out.strip_suffix('\n').map(str::to_owned)
+        });
+        let tool = Identity::of(printed.parse().unwrap()).unwrap().unwrap();
+        session.kill_together(&[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]);
+        assert!(tool.may_live());
+        let ended = harness.run(&[ends_it, &[session.id()]].concat()).exits(0);
+        let named = format!("ended a process that it had left running: {printed} sleep 1000");
+        assert!(ended.stderr.contains(&named), "{ends_it:?}: {ended:?}");
+        assert!(!tool.may_live(), "{ends_it:?}: {ended:?}");
+        harness.nothing_is_left();
+    }
+}
+
+#[test]
+fn the_cgroup_is_gone_when_the_folder_of_a_running_session_was_deleted() {
     let _alone = alone();
     let harness = harness();
     let misbehave = harness.misbehave();
@@ -87,7 +112,7 @@ fn the_cgroup_is_gone_too_when_the_folder_was_deleted_under_a_session() {
     session.until_look("a keeper", |view| view.kept);
     let record = std::fs::read(session.run_file("run.json")).unwrap();
     let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
-    let agent = session.living(Who::Agent);
+    let agent = session.living(ProcessKind::Agent);
     std::fs::remove_dir_all(session.path()).unwrap();
     let pidfd = ostler_sys::process::Pidfd::open(&agent).unwrap().unwrap();
     pidfd.signal(rustix::process::Signal::KILL).unwrap();

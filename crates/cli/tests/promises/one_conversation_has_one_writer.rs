@@ -1,9 +1,9 @@
-//! Two processes never write to one conversation, whichever sessions and homes they belong to: the second is refused by
-//! name of the first, and goes on once the first has ended, or has been ended for it.
+//! Two processes never write to one conversation, whichever sessions and homes they belong to. The second one is
+//! refused with the name of the first, and can start once the first has ended, or was ended by `--takeover`.
 
 use crate::harness;
 use ostler_sys::process::{Identity, Pidfd, command_line};
-use ostler_testkit::{Harness, Output, Session, Started, Who, patience};
+use ostler_testkit::{Harness, Output, ProcessKind, Session, Started, patience};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ fn elsewhere(harness: &Harness, home: &str, words: &[&str]) -> Output {
     Started::new(command, None).finish()
 }
 
-/// A copy of the home with everything in it, once nobody changes it any more.
+/// Copies the whole home, once no process changes it any more.
 fn copied_home(harness: &Harness, name: &str) {
     harness.nothing_is_left();
     let mut copy = harness.command("cp");
@@ -32,7 +32,7 @@ fn locks(harness: &Harness) -> Vec<PathBuf> {
 fn is_refused_by_name(output: Output, holder: &Session<'_>) {
     let output = output.exits(7);
     let words = output.complaint();
-    let process = format!("process {} (", holder.living(Who::Agent).pid());
+    let process = format!("process {} (", holder.living(ProcessKind::Agent).pid());
     assert!(words.contains(&process) && words.contains("since "), "{words}");
     assert!(words.contains(&format!("session {} in ", holder.id())), "{words}");
 }
@@ -43,7 +43,7 @@ fn another_session_of_the_same_conversation_is_refused_in_this_home_and_in_anoth
     let session = harness.detach(&["--keep", "demo", "say one"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let native_id = session.show().native_id.unwrap();
-    // An agent that is killed before it has written a first line leaves nothing to go on with.
+    // An agent that is killed before it has written a first line leaves no conversation to resume.
     session.until("its transcript has begun", || {
         std::fs::metadata(session.show().transcript?).is_ok_and(|file| file.len() > 0).then_some(())
     });
@@ -80,24 +80,24 @@ fn a_copied_home_cannot_resume_what_the_original_runs() {
 }
 
 #[test]
-fn an_agent_that_has_lost_its_helpers_still_has_its_conversation() {
+fn an_agent_that_has_lost_its_helpers_still_owns_its_conversation() {
     let harness = harness();
-    // Its tool inherits the lock, and outlives it.
+    // The agent's tool inherits the lock, and outlives the agent.
     let session = harness.detach(&["demo", "sleep"]);
     let tool = tool(&harness);
     let shown = session.show();
     let transcript = PathBuf::from(shown.transcript.unwrap());
-    session.until("there is a conversation to go on with", || transcript.exists().then_some(()));
+    session.until("there is a conversation to resume", || transcript.exists().then_some(()));
     let native_id = shown.native_id.unwrap();
     let again = ["run", "demo", "say two", "--", "--resume", &native_id];
-    let keeper = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &keeper);
-    let holder = session.kill(Who::Holder);
-    session.replaced(Who::Holder, &holder);
+    let keeper = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &keeper);
+    let holder = session.kill(ProcessKind::Holder);
+    session.replaced(ProcessKind::Holder, &holder);
     is_refused_by_name(harness.run(&again), &session);
     session.orphan();
     is_refused_by_name(harness.run(&again), &session);
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     assert!(tool.may_live());
     harness.run(&again).exits(0);
     Pidfd::open(&tool).unwrap().unwrap().signal(Signal::KILL).unwrap();
@@ -111,13 +111,13 @@ fn tool(harness: &Harness) -> Identity {
 }
 
 #[test]
-fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
+fn of_fifty_simultaneous_resumes_one_runs_and_the_others_name_its_process() {
     let _alone = ostler_testkit::alone();
     let harness = harness();
     harness.run(&["run", "demo", "say one"]).exits(0);
     copied_home(&harness, "copy");
     let session = harness.session(&harness.ls()[0].id);
-    // Half of them from a copy of the home, which knows nothing of the other.
+    // Half of them from a copy of the home, which has no records of the original's runs.
     let started: Vec<Started> = (0..50)
         .map(|number| {
             let mut command = harness.command(harness.program());
@@ -141,7 +141,7 @@ fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
 }
 
 #[test]
-fn takeover_ends_a_session_of_any_home_with_its_turn_saved_and_goes_on() {
+fn takeover_ends_a_session_of_any_home_with_its_turn_saved_and_continues() {
     let harness = harness();
     harness.run(&["run", "demo", "say one"]).exits(0);
     copied_home(&harness, "copy");
@@ -163,7 +163,7 @@ fn takeover_of_a_running_session_stops_it_and_begins_its_next_run() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "say one"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let before = session.living(Who::Agent);
+    let before = session.living(ProcessKind::Agent);
     let refused = harness.run(&["resume", session.id(), "say two"]).exits(7);
     assert!(refused.complaint().contains(&format!("process {} (", before.pid())), "{refused:?}");
     harness.run(&["resume", "--takeover", session.id(), "say two"]).exits(0);

@@ -1,7 +1,7 @@
-//! Another user can neither read, nor connect, nor command.
+//! Another user can neither read a session, nor connect to it, nor send it requests.
 
 use crate::{harness, root_for};
-use ostler_testkit::{Output, Session, Started, Who};
+use ostler_testkit::{Output, ProcessKind, Session, Started};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -25,18 +25,18 @@ fn folders_and_files_are_for_their_owner_alone() {
     let harness = harness();
     for arguments in [&["--keep", "demo", "say x"][..], &["-t", "--", "sleep", "600"]] {
         let session = harness.detach(arguments);
-        session.living(Who::Keeper);
-        session.kill(Who::Keeper);
+        session.living(ProcessKind::Keeper);
+        session.kill(ProcessKind::Keeper);
         session.stop();
     }
     for path in everything_below(&harness.home()) {
         let meta = match std::fs::symlink_metadata(&path) {
-            // A helper that is about to leave tidies up.
+            // A helper removes files when it exits.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             other => other.unwrap(),
         };
         let mode = meta.mode() & 0o777;
-        // A socket's own mode is never asked: its folder is closed.
+        // The mode of a socket does not matter: its folder is closed.
         let right = if meta.is_dir() { mode == 0o700 } else { mode & 0o077 == 0 || meta.file_type().is_socket() };
         assert!(right, "{} has mode {mode:o}", path.display());
     }
@@ -44,8 +44,8 @@ fn folders_and_files_are_for_their_owner_alone() {
 
 use std::os::unix::fs::FileTypeExt;
 
-/// Runs a program as nobody, from a place that nobody may enter.
-fn as_nobody(harness: &ostler_testkit::Harness, program: &Path, arguments: &[&str]) -> Output {
+/// Runs a program as the user `nobody`, from a folder that this user may enter.
+fn as_other_user(harness: &ostler_testkit::Harness, program: &Path, arguments: &[&str]) -> Output {
     let mut command = harness.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(arguments).current_dir("/");
     Started::new(command, None).finish()
@@ -58,13 +58,13 @@ fn open_for_all(session: &Session<'_>, home: &Path) {
 }
 
 #[test]
-fn another_user_cannot_read_and_is_turned_away_at_the_socket() {
+fn another_user_cannot_read_and_is_refused_at_the_socket() {
     if !root_for("becoming another user") {
         return;
     }
     let harness = harness();
     std::fs::set_permissions(harness.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    // Where cargo builds may be closed to others; the promise is about the session, not about the program.
+    // The build folder may be closed to other users; the promise is about the session, not about the program.
     let (ostler, misbehave) =
         (harness.copied_program("ostler-copy"), harness.copied(Path::new(&harness.misbehave()), "misbehave"));
     let session = harness.detach(&["--", "sleep", "600"]);
@@ -82,29 +82,29 @@ fn another_user_cannot_read_and_is_turned_away_at_the_socket() {
     assert_eq!(own.stdout, "answered\n");
 
     for arguments in [&["ls"][..], &["show", session.id()], &["logs", session.id()], &["stop", session.id()]] {
-        let output = as_nobody(&harness, &ostler, arguments);
+        let output = as_other_user(&harness, &ostler, arguments);
         assert!(output.code != Some(0), "{output:?}");
         output.complaint();
     }
-    let output = as_nobody(&harness, &misbehave, &[&knock]);
+    let output = as_other_user(&harness, &misbehave, &[&knock]);
     assert!(output.stdout.starts_with("cannot knock: Permission denied"), "{output:?}");
 
-    // Even where somebody has opened the folders, the socket answers its own user alone.
+    // Even when the folders were opened to all, the socket answers only its own user.
     open_for_all(&session, &harness.home());
-    let output = as_nobody(&harness, &misbehave, &[&knock]);
+    let output = as_other_user(&harness, &misbehave, &[&knock]);
     assert_eq!(output.stdout, "turned away\n", "{output:?}");
     assert!(session.show().alive);
     session.stop();
 }
 
 #[test]
-fn who_may_do_everything_does_not_write_what_the_owner_cannot_read() {
+fn root_does_not_write_into_a_session_of_another_user() {
     if !root_for("giving a folder away") {
         return;
     }
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
-    session.living(Who::Keeper);
+    session.living(ProcessKind::Keeper);
     std::os::unix::fs::chown(session.path(), Some(65534), None).unwrap();
     let output = harness.run(&["stop", session.id()]).exits(125);
     assert!(output.complaint().contains("another user"), "{output:?}");
@@ -122,9 +122,9 @@ fn sessions_of_another_user_are_neither_moved_nor_changed_by_root() {
     let [ended, archived, lost] = ["ended", "archived", "lost"].map(|name| {
         let session = harness.detach(&["--name", name, "--", "sleep", if name == "lost" { "600" } else { "0" }]);
         if name == "lost" {
-            session.living(Who::Keeper);
+            session.living(ProcessKind::Keeper);
             session.orphan();
-            session.kill(Who::Agent);
+            session.kill(ProcessKind::Agent);
         } else {
             harness.run(&["wait", session.id()]).exits(0);
             session.until("only records are left", || (!session.path().join("holder.json").exists()).then_some(()));

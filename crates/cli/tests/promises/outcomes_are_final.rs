@@ -1,16 +1,16 @@
-//! Once written, an outcome is never overwritten, no matter which process dies afterwards.
+//! Once written, an outcome is never overwritten, no matter which process is killed afterwards.
 
 use crate::harness;
-use ostler_testkit::Who;
+use ostler_testkit::ProcessKind;
 use rustix::process::Signal;
 
 #[test]
-fn a_tool_that_fails_after_the_report_does_not_make_a_success_a_failure() {
+fn an_agent_that_is_killed_after_its_report_has_still_succeeded() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "leave"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    // The agent itself dies badly after it has reported.
-    session.kill(Who::Agent);
+    // The agent is killed after it has reported.
+    session.kill(ProcessKind::Agent);
     harness.run(&["wait", session.id()]);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.outcome().source.as_str()), ("succeeded", "agent"), "{shown:?}");
@@ -19,7 +19,7 @@ fn a_tool_that_fails_after_the_report_does_not_make_a_success_a_failure() {
 #[test]
 fn helpers_that_are_killed_around_the_outcome_change_nothing() {
     let harness = harness();
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let flag = harness.root().join(format!("{who:?}"));
         let misbehave = harness.misbehave();
         let session = harness.detach(&["--", &misbehave, &format!("until={}", flag.display()), "say=done", "exit=0"]);
@@ -28,7 +28,7 @@ fn helpers_that_are_killed_around_the_outcome_change_nothing() {
         let outcome = session.run_file("outcome.json");
         session.until("there is an outcome", || outcome.exists().then_some(()));
         let before = std::fs::read(&outcome).unwrap();
-        // It may have left by itself by now; whether we were first makes no difference to the promise.
+        // It may have exited by itself by now; the promise is the same.
         if let Ok(Some(pidfd)) = ostler_sys::process::Pidfd::open(&helper) {
             let _ = pidfd.signal(Signal::KILL);
         }
@@ -44,9 +44,9 @@ fn helpers_that_are_killed_around_the_outcome_change_nothing() {
 #[test]
 fn helpers_killed_between_exit_and_outcome_lose_neither() {
     let harness = harness();
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let misbehave = harness.misbehave();
-        // What it leaves behind keeps the session busy for the linger time after its exit.
+        // The process that it leaves behind delays the outcome for the linger time after its exit.
         let session = harness.detach(&["--", &misbehave, "scatter=1", "exit=7"]);
         let exit = session.run_file("exit.json");
         session.until("it has exited", || exit.exists().then_some(()));

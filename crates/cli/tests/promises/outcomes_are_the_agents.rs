@@ -1,11 +1,11 @@
-//! What a session achieved is what the agent reported, then what its process says, then "lost".
+//! The outcome is what the agent reported; without a report, how its process ended; without either, "lost".
 
 use crate::harness;
-use ostler_testkit::{Session, Who, patience};
+use ostler_testkit::{ProcessKind, Session, patience};
 
-/// The end of an agent that has lost both helpers. One that reads its input may have met the end of that already.
-fn end_unseen(session: &Session<'_>) {
-    let agent = session.living(Who::Agent);
+/// Kills both helpers, then the agent. An agent that reads its input may have exited already, at the end of that input.
+fn kill_unobserved(session: &Session<'_>) {
+    let agent = session.living(ProcessKind::Agent);
     session.orphan();
     if let Some(pidfd) = ostler_sys::process::Pidfd::open(&agent).unwrap() {
         pidfd.signal(rustix::process::Signal::KILL).unwrap();
@@ -19,7 +19,7 @@ fn a_killed_agent_has_failed_by_signal_9() {
     for arguments in [&["--", "sleep", "600"][..], &["--keep", "demo"], &["-t", "--", "sleep", "600"]] {
         let session = harness.detach(arguments);
         let waiter = harness.start(&["wait", session.id()]);
-        session.kill(Who::Agent);
+        session.kill(ProcessKind::Agent);
         waiter.finish().exits(1);
         let shown = session.show();
         let outcome = shown.outcome();
@@ -33,19 +33,19 @@ fn a_killed_agent_has_failed_by_signal_9() {
 }
 
 #[test]
-fn an_agent_that_nobody_saw_end_is_lost_and_never_a_success() {
+fn an_agent_whose_exit_was_not_observed_is_lost_and_never_a_success() {
     let harness = harness();
     for arguments in [&["--", "sleep", "600"][..], &["--keep", "demo"], &["-t", "--", "sleep", "600"]] {
         let session = harness.detach(arguments);
         let waiter = harness.start(&["wait", session.id()]);
-        end_unseen(&session);
+        kill_unobserved(&session);
         waiter.finish().exits(5);
         let shown = session.show();
         let outcome = shown.outcome();
         assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("lost", "none"), "{arguments:?}");
         assert_eq!((outcome.exit_code, outcome.signal), (None, None));
         harness.run(&["wait", session.id()]).exits(5);
-        // Only what can work is offered.
+        // Only commands that can work are offered.
         let (read, goes_on) = (format!("read: ostler logs {}", session.id()), shown.agent == "demo");
         for command in ["show", "ls"] {
             let told = harness.run(&[command, session.id()][..if command == "ls" { 1 } else { 2 }]).exits(0).stdout;
@@ -57,11 +57,11 @@ fn an_agent_that_nobody_saw_end_is_lost_and_never_a_success() {
 }
 
 #[test]
-fn what_the_agent_reported_counts_even_when_nobody_saw_it_end() {
+fn what_the_agent_reported_counts_even_when_its_exit_was_not_observed() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "say all done"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    end_unseen(&session);
+    kill_unobserved(&session);
     let shown = session.show();
     let outcome = shown.outcome();
     assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("succeeded", "agent"));
@@ -100,7 +100,7 @@ fn a_finished_turn_is_proven_saved() {
 }
 
 #[test]
-fn what_an_agent_writes_only_as_it_leaves_is_proven_saved_too() {
+fn what_an_agent_writes_only_when_it_exits_is_proven_saved_too() {
     let mut harness = harness();
     harness.configure("linger = \"300ms\"\n");
     harness.set("OSTLER_DEMO_LATE", "600000");

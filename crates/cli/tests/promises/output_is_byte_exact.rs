@@ -1,14 +1,12 @@
 //! What the program printed is what is on disk, byte for byte, however often the keeper is killed in the middle of it.
 
 use crate::harness;
-use ostler_sys::process::{Identity, Pidfd};
-use ostler_testkit::{Harness, Session, Who, alone, patience};
-use std::time::Duration;
+use ostler_testkit::{Harness, ProcessKind, alone};
 
-/// Above the age below which a keeper counts as having died young: those are restarted after growing pauses.
-const BETWEEN_KILLS: Duration = Duration::from_millis(100);
+/// Each keeper is killed after it has written this many bytes.
+const BETWEEN_KILLS: u64 = 2 << 20;
 
-/// `seq 1 N`, as it would print.
+/// What `seq 1 N` prints.
 fn numbers(last: u64, line_end: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in 1..=last {
@@ -18,67 +16,58 @@ fn numbers(last: u64, line_end: &str) -> Vec<u8> {
     bytes
 }
 
-/// How far `seq` counts; the full count of the promise takes a release build.
-fn last() -> u64 {
-    std::env::var("OSTLER_TEST_COUNT").ok().map_or(3_000_000, |count| count.parse().unwrap())
-}
-
-/// Kills the keeper by the clock until the program has ended. Returns how many.
-fn kill_keepers(session: &Session<'_>) -> u32 {
-    let agent = session.recorded(Who::Agent).unwrap();
-    let mut kills = 0;
-    loop {
-        // A keeper that saw the program end leaves, and there is no next one.
-        let keeper = session.until("a keeper lives or the program has ended", || {
-            let keeper = session.recorded(Who::Keeper).filter(Identity::may_live).map(Some);
-            keeper.or_else(|| (!agent.may_live()).then_some(None))
-        });
-        let Some(keeper) = keeper else { return kills };
-        if patience::ends_within(&agent, BETWEEN_KILLS) {
-            return kills;
-        }
-        // The program may end, and the keeper with it, while we look for it.
-        if let Ok(Some(pidfd)) = Pidfd::open(&keeper) {
-            pidfd.signal(rustix::process::Signal::KILL).unwrap();
-            patience::ended(&keeper);
-            kills += 1;
-        }
-    }
+/// How many keepers are killed.
+fn kills() -> u64 {
+    std::env::var("OSTLER_TEST_COUNT").ok().map_or(8, |count| count.parse().unwrap())
 }
 
 #[track_caller]
 fn same(found: &[u8], wanted: &[u8]) {
-    let place = found.iter().zip(wanted).position(|(a, b)| a != b).unwrap_or(found.len().min(wanted.len()));
+    let place = || found.iter().zip(wanted).position(|(a, b)| a != b).unwrap_or(found.len().min(wanted.len()));
     let sizes = (found.len(), wanted.len());
-    assert!(found == wanted, "{} bytes instead of {}, different from byte {place} on", sizes.0, sizes.1);
+    assert!(found == wanted, "{} bytes instead of {}, different from byte {} on", sizes.0, sizes.1, place());
 }
 
-fn seq(harness: &Harness, terminal: &[&str]) -> (Vec<u8>, u32) {
-    // The reader is slower than `seq` only because it is killed; a slow writer makes sure that it is killed often.
-    let script = format!("seq 1 {0} && sleep 0.3 && seq 1 {0}", last());
+/// The program counts without a pause until the flag is there, so every keeper is killed in the middle of its output.
+/// Its last line says how far it has counted.
+fn counts_while_keepers_are_killed(harness: &Harness, terminal: &[&str], line_end: &str) {
+    let flag = harness.root().join("flag");
+    let script = format!(
+        "last=0; until [ -e {} ]; do seq $((last + 1)) $((last + 10000)); last=$((last + 10000)); done; echo end $last",
+        flag.display()
+    );
     let session = harness.detach(&[terminal, &["--", "sh", "-c", &script]].concat());
-    let kills = kill_keepers(&session);
+    let out = session.run_file("out");
+    let length = || std::fs::metadata(&out).map_or(0, |file| file.len());
+    let mut before = 0;
+    for _ in 0..kills() {
+        session.until("the keeper has written more", || (length() >= before + BETWEEN_KILLS).then_some(()));
+        session.kill_the_next(ProcessKind::Keeper);
+        before = length();
+    }
+    std::fs::write(&flag, "").unwrap();
     harness.run(&["wait", session.id()]).exits(0);
-    (std::fs::read(session.run_file("out")).unwrap(), kills)
+    let found = std::fs::read(&out).unwrap();
+    let end = String::from_utf8_lossy(&found[found.len() - 20..]).into_owned();
+    let (_, last) = end.trim_end().rsplit_once("end ").unwrap();
+    let mut wanted = numbers(last.parse().unwrap(), line_end);
+    wanted.extend(format!("end {last}{line_end}").into_bytes());
+    same(&found, &wanted);
 }
 
 #[test]
-fn headless_output_survives_a_keeper_killed_every_100_ms() {
+fn headless_output_survives_keepers_that_are_killed_in_the_middle_of_it() {
     let _alone = alone();
     let harness = harness();
-    let (found, kills) = seq(&harness, &[]);
-    same(&found, &numbers(last(), "\n").repeat(2));
-    assert!(kills >= 2, "only {kills} kills");
+    counts_while_keepers_are_killed(&harness, &[], "\n");
 }
 
 #[test]
-fn terminal_output_survives_a_keeper_killed_every_100_ms() {
+fn terminal_output_survives_keepers_that_are_killed_in_the_middle_of_it() {
     let _alone = alone();
     let harness = harness();
     harness.configure("terminal_output_limit = \"2GiB\"\n");
-    let (found, kills) = seq(&harness, &["-t"]);
-    same(&found, &numbers(last(), "\r\n").repeat(2));
-    assert!(kills >= 2, "only {kills} kills");
+    counts_while_keepers_are_killed(&harness, &["-t"], "\r\n");
 }
 
 #[test]
@@ -89,12 +78,12 @@ fn output_survives_a_holder_killed_in_the_middle_of_it() {
     let flag = harness.root().join("flag");
     let session =
         harness.detach(&["--", &misbehave, "print=3000000", &format!("until={}", flag.display()), "print=3000000"]);
-    let before = session.kill(Who::Holder);
-    session.replaced(Who::Holder, &before);
+    let before = session.kill(ProcessKind::Holder);
+    session.replaced(ProcessKind::Holder, &before);
     std::fs::write(&flag, "").unwrap();
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
-    // The kernel tells how it ended from 6.15 on; before that nobody can.
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
+    // The kernel reports how it ended since 6.15; before that it cannot be known.
     let code = harness.run(&["wait", session.id()]).code.unwrap();
     assert!(code == 0 || code == 5, "{code}");
     same(&std::fs::read(session.run_file("out")).unwrap(), &ostler_testkit::misbehave::pattern(3_000_000).repeat(2));

@@ -1,7 +1,7 @@
-//! After a reboot no process of a record can live, even where its pid and start time are somebody's.
+//! After a reboot no process of a record can be alive, even when another process has its pid and start time.
 
 use crate::harness;
-use ostler_testkit::{Started, Who};
+use ostler_testkit::{ProcessKind, Started};
 
 #[test]
 fn sessions_of_another_boot_are_ended_and_lost_and_nothing_is_signalled() {
@@ -11,8 +11,8 @@ fn sessions_of_another_boot_are_ended_and_lost_and_nothing_is_signalled() {
     let foreign = Started::new(command, None);
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
-    session.kill(Who::Agent);
-    // Everything but the boot fits a living process.
+    session.kill(ProcessKind::Agent);
+    // Everything but the boot id matches a living process.
     let another = serde_json::json!({
         "pid": foreign.process().pid(),
         "start": foreign.process().start(),
@@ -33,7 +33,7 @@ fn sessions_of_another_boot_are_ended_and_lost_and_nothing_is_signalled() {
     let listed = harness.ls();
     assert_eq!((listed[0].state.as_str(), listed[0].alive, listed[0].kept), ("ended", false, false));
     assert_eq!(listed[0].outcome().kind, "lost");
-    assert!(!session.run_file("outcome.json").exists(), "a look writes nothing down");
+    assert!(!session.run_file("outcome.json").exists(), "`ls` writes no outcome");
     harness.run(&["wait", session.id(), "--poll", "20s"]).exits(124);
     harness.run(&["stop", session.id()]).exits(0);
     harness.run(&["wait", session.id()]).exits(5);

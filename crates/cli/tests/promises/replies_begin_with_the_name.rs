@@ -1,10 +1,10 @@
-//! What commands reply, and how they refuse: one table of messages, as people read them. Each reply begins with the name of the
-//! session, or with its id when it has none.
+//! What commands reply, and how they refuse: one table of messages, as users see them. Each reply begins with the name
+//! of the session, or with its id when it has no name.
 
 use crate::harness;
 use ostler_testkit::Harness;
 
-/// A person's commands and what came back, with what differs from run to run made equal.
+/// Commands and their output; what differs from run to run is replaced.
 struct Table<'a> {
     harness: &'a Harness,
     ids: Vec<(String, &'static str)>,
@@ -118,7 +118,7 @@ fn a_stop_says_that_messages_still_wait() {
 }
 
 #[test]
-fn turns_that_show_leaves_out_are_named() {
+fn show_names_the_turns_that_it_leaves_out() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "say 1"]);
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);

@@ -1,4 +1,5 @@
-//! `ostler resume` goes on from anywhere, and without an id offers the newest conversation; on a pipe it only names it.
+//! `ostler resume` works from any directory. Without an id it offers the newest conversation; on a pipe it only names
+//! it.
 
 use crate::harness;
 
@@ -9,7 +10,7 @@ fn without_an_id_the_newest_is_named_on_a_pipe_and_nothing_is_resumed() {
     assert!(none.complaint().contains("no ended conversation can be resumed"), "{none:?}");
     harness.run(&["run", "--name", "older", "demo", "say one"]).exits(0);
     harness.run(&["run", "--name", "newer", "demo", "say two"]).exits(0);
-    // The one that was at work last, not the one that was made last.
+    // The newest is the one that worked last, not the one that was created last.
     harness.run(&["resume", "older", "say three"]).exits(0);
     let older = harness.ls().into_iter().find(|shown| shown.name.as_deref() == Some("older")).unwrap();
     let refused = harness.run(&["resume"]).exits(2);
@@ -19,7 +20,7 @@ fn without_an_id_the_newest_is_named_on_a_pipe_and_nothing_is_resumed() {
 }
 
 #[test]
-fn it_goes_on_from_any_directory_in_its_own() {
+fn a_session_is_resumed_from_any_directory_in_its_own() {
     let harness = harness();
     let work = harness.root().join("work");
     std::fs::create_dir(&work).unwrap();
@@ -32,7 +33,7 @@ fn it_goes_on_from_any_directory_in_its_own() {
 }
 
 #[test]
-fn a_resumed_and_a_forked_agent_have_the_rights_of_the_first_run_and_no_others() {
+fn a_resumed_and_a_forked_agent_get_the_arguments_of_the_first_run() {
     let harness = harness();
     harness.run(&["run", "demo", "say one", "--", "--ask"]).exits(0);
     let first = harness.session(&harness.ls()[0].id);

@@ -1,4 +1,4 @@
-//! `run` without `-d`: prints what comes, ends with the session, and its exit code is the outcome.
+//! `run` without `-d`: prints the output, ends with the session, and its exit code is the outcome.
 
 use crate::harness;
 
@@ -33,21 +33,21 @@ fn a_pipe_gets_the_final_answer_and_nothing_else() {
     let progress: Vec<&str> = output.stderr.lines().collect();
     assert!(progress.iter().any(|line| line.starts_with("I am the demo agent")), "{output:?}");
     assert!(progress.contains(&"● Bash sh test.sh"), "a line of its own: {output:?}");
-    // A shell takes it as it is.
+    // In a shell's `$(…)` the answer has no further text around it.
     let mut shell = harness.command("sh");
     shell.args(["-c", "x=$(\"$0\" run demo 'say one' 2>/dev/null); printf '<%s>' \"$x\""]).arg(harness.program());
     assert_eq!(ostler_testkit::Started::new(shell, None).finish().exits(0).stdout, "<one>");
     // A turn that failed has no answer.
     let output = harness.run(&["run", "demo", "fail for a reason"]).exits(1);
     assert_eq!(output.stdout, "", "{output:?}");
-    // The same after resuming and forking; commands print what they print.
+    // The same after resuming and forking; the output of commands is printed unchanged.
     assert_eq!(harness.run(&["resume", "@last", "say two"]).exits(0).stdout, "two\n");
     assert_eq!(harness.run(&["fork", "@last", "say three"]).exits(0).stdout, "three\n");
     assert_eq!(harness.run(&["run", "--", "printf", "four"]).exits(0).stdout, "four");
 }
 
 #[test]
-fn programs_get_one_object_or_one_per_line() {
+fn output_json_is_one_object_and_stream_json_one_per_line() {
     let harness = harness();
     let output = harness.run(&["run", "--output", "json", "demo", "say yes"]).exits(0);
     let object = output.json();
@@ -72,7 +72,7 @@ fn programs_get_one_object_or_one_per_line() {
 }
 
 #[test]
-fn a_question_that_nobody_can_answer_is_4_and_the_session_waits() {
+fn a_question_ends_a_followed_run_with_4_and_the_session_waits() {
     let harness = harness();
     let output = harness.run(&["run", "demo", "ask May I?"]).exits(4);
     assert!(output.stderr.contains("ostler answer"), "{output:?}");
@@ -85,7 +85,7 @@ fn a_question_that_nobody_can_answer_is_4_and_the_session_waits() {
 }
 
 #[test]
-fn interrupting_a_command_is_a_sigint_to_it() {
+fn interrupt_sends_sigint_to_a_command() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     harness.run(&["interrupt", session.id()]).exits(0);
@@ -95,10 +95,10 @@ fn interrupting_a_command_is_a_sigint_to_it() {
 }
 
 #[test]
-fn a_fresh_machine_is_told_how_to_start_and_an_empty_list_is_a_list() {
+fn a_new_home_shows_how_to_start_and_an_empty_list_is_a_list() {
     let harness = harness();
     let output = harness.run(&[]).exits(0);
     assert!(output.stdout.contains("ostler run demo"), "{output:?}");
     assert_eq!(harness.ls(), []);
-    assert!(!harness.home().exists(), "looking makes nothing");
+    assert!(!harness.home().exists(), "`ls` creates nothing");
 }

@@ -1,7 +1,7 @@
-//! A user who may not make a cgroup is contained by a scope of the user's own systemd.
+//! Sessions of a user who may not create a cgroup are contained in a scope of the user's own systemd.
 //!
-//! Tried with a real one: in namespaces of its own, where a user has a manager and logs in to a group that belongs to
-//! root, as on most machines.
+//! Tested with a real systemd: in separate namespaces, where a user has a manager and logs in to a cgroup that belongs
+//! to root, as on most machines.
 
 use crate::{harness, root_for};
 use ostler_testkit::Started;
@@ -9,8 +9,8 @@ use std::path::Path;
 
 const SYSTEMD: &str = "/usr/lib/systemd/systemd";
 
-/// Given the program, a home for the user and what to do there. The user may move processes, as the system's manager would
-/// do on request, and may make groups only below the manager's own.
+/// A script; its arguments are the program, a home for the user and systemd. The user may move processes, as the
+/// system's manager would do on request, and may create cgroups only below the manager's own.
 const STAGE: &str = r#"
 set -e
 mount --make-rprivate /
@@ -52,7 +52,7 @@ fn a_user_without_a_cgroup_of_their_own_gets_a_scope_that_holds_everything() {
         return eprintln!("left out: no systemd here, or no cgroup");
     };
     let harness = harness();
-    // Where cargo builds may be closed to others.
+    // The build folder may be closed to other users.
     let (program, home) = (harness.copied_program("ostler-for-all"), harness.root().join("user"));
     std::fs::create_dir(&home).unwrap();
     std::os::unix::fs::chown(&home, Some(4242), Some(4242)).unwrap();
@@ -70,13 +70,13 @@ fn a_user_without_a_cgroup_of_their_own_gets_a_scope_that_holds_everything() {
     assert!(output.stdout.contains("a limit cannot be enforced"), "{output:?}");
 }
 
-/// With the namespace everything in them has ended.
+/// Removes the cgroups. All processes in them have ended with the namespace.
 fn remove_groups(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
             remove_groups(&entry.path());
         }
     }
-    // A process may take a moment to be gone; what is left is named by the folder's own name.
+    // A process may take a moment to be gone, so this may fail; the folder's name tells where it comes from.
     let _ = std::fs::remove_dir(folder);
 }

@@ -1,12 +1,13 @@
-//! The request to stop is on disk before any signal: no matter which process is killed afterwards, the session ends, and stays ended.
+//! The request to stop is on disk before any signal is sent: no matter which process is killed afterwards, the session
+//! ends, and stays ended.
 
 use crate::harness;
 use ostler_core::view::Phase;
 use ostler_sys::process::{Identity, Pidfd};
-use ostler_testkit::{Harness, Session, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, patience};
 use rustix::process::Signal;
 
-/// A session whose program has to be killed, being stopped.
+/// A session whose program ignores requests to exit and has to be killed.
 fn deaf(harness: &Harness) -> Session<'_> {
     let misbehave = harness.misbehave();
     let session = harness.detach(&["--", &misbehave, "deaf", "say=deaf", "forever"]);
@@ -14,8 +15,8 @@ fn deaf(harness: &Harness) -> Session<'_> {
     session
 }
 
-/// Kills one of its helpers and waits for the next one. `false`: the grace was over before that, and nobody is left.
-fn replace(session: &Session<'_>, who: Who) -> bool {
+/// Kills a helper and waits for its replacement. `false`: the grace was over before that, and no helper is left.
+fn replace(session: &Session<'_>, who: ProcessKind) -> bool {
     let living = |not: Option<&Identity>| {
         session.until(&format!("a {who:?} lives, or it has ended"), || {
             let living = session.recorded_if_there(who).filter(|now| Some(now) != not).filter(Identity::may_live);
@@ -31,9 +32,13 @@ fn replace(session: &Session<'_>, who: Who) -> bool {
 }
 
 #[test]
-fn helpers_killed_in_the_middle_of_a_stop_do_not_keep_it_from_happening() {
+fn a_stop_is_completed_although_helpers_are_killed_in_the_middle() {
     let harness = harness();
-    for who in [&[Who::Keeper][..], &[Who::Holder], &[Who::Keeper, Who::Holder, Who::Keeper]] {
+    for who in [
+        &[ProcessKind::Keeper][..],
+        &[ProcessKind::Holder],
+        &[ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Keeper],
+    ] {
         let session = deaf(&harness);
         let stopper = harness.start(&["stop", "--grace", "3s", session.id()]);
         session.until_look("it is stopping", |view| view.state == Phase::Stopping);
@@ -51,7 +56,7 @@ fn helpers_killed_in_the_middle_of_a_stop_do_not_keep_it_from_happening() {
 fn a_stopper_that_is_killed_has_still_stopped_it() {
     let harness = harness();
     let session = deaf(&harness);
-    // Long enough to be seen on a busy machine.
+    // Long enough that the state is seen, also on a busy machine.
     let stopper = harness.start(&["stop", "--grace", "5s", session.id()]);
     session.until_look("it is stopping", |view| view.state == Phase::Stopping);
     stopper.kill();
@@ -59,7 +64,7 @@ fn a_stopper_that_is_killed_has_still_stopped_it() {
 }
 
 #[test]
-fn a_stop_asked_of_an_agent_that_lost_both_helpers_ends_it() {
+fn a_stop_ends_an_agent_that_has_lost_both_helpers() {
     let harness = harness();
     let session = deaf(&harness);
     session.orphan();
@@ -71,7 +76,7 @@ fn a_stop_asked_of_an_agent_that_lost_both_helpers_ends_it() {
 #[test]
 fn a_machine_that_shuts_down_stops_the_session_properly() {
     let harness = harness();
-    for who in [Who::Holder, Who::Keeper] {
+    for who in [ProcessKind::Holder, ProcessKind::Keeper] {
         let session = harness.detach(&["--keep", "demo", "say before the end"]);
         harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
         let helper = session.living(who);
@@ -86,7 +91,7 @@ fn a_machine_that_shuts_down_stops_the_session_properly() {
 }
 
 #[test]
-fn a_running_turn_is_broken_off_and_saved_or_left_to_finish_as_asked() {
+fn a_running_turn_is_interrupted_and_saved_or_finished_as_requested() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "sleep"]);
     session.until_look("the tool runs", |view| view.last.as_deref().is_some_and(|last| last.contains("sleep 1000")));
@@ -126,7 +131,7 @@ fn stopping_what_has_ended_is_no_failure_and_changes_nothing() {
 }
 
 #[test]
-fn several_are_stopped_by_one_command() {
+fn several_sessions_are_stopped_by_one_command() {
     let harness = harness();
     let sessions = [harness.detach(&["--", "sleep", "600"]), harness.detach(&["-t", "--", "bash", "--norc"])];
     harness.run(&["stop", sessions[0].id(), sessions[1].id()]).exits(0);
@@ -134,7 +139,7 @@ fn several_are_stopped_by_one_command() {
 }
 
 #[test]
-fn one_that_is_to_stop_after_its_turn_still_asks_and_says_so() {
+fn stop_after_turn_says_that_the_session_asks_first() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "ask may I?"]);
     harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
@@ -147,9 +152,9 @@ fn one_that_is_to_stop_after_its_turn_still_asks_and_says_so() {
     assert_eq!(session.show().outcome().kind, "succeeded");
 }
 
-/// Where no variable tells (a service, a container), the machine's list of users does.
+/// When no variable has the user's name (a service, a container), it is taken from the machine's list of users.
 #[test]
-fn who_stopped_a_session_has_a_name_without_the_environment() {
+fn the_user_who_stopped_a_session_is_named_without_the_environment() {
     let mut harness = harness();
     harness.set("USER", "");
     let session = harness.detach(&["--", "sleep", "1000"]);
@@ -161,7 +166,7 @@ fn who_stopped_a_session_has_a_name_without_the_environment() {
 }
 
 #[test]
-fn all_or_those_of_a_folder_are_stopped_and_others_are_not() {
+fn stop_here_and_stop_all_stop_the_right_sessions() {
     let harness = harness();
     let folder = harness.root().join("work");
     std::fs::create_dir(&folder).unwrap();
@@ -187,7 +192,7 @@ fn all_or_those_of_a_folder_are_stopped_and_others_are_not() {
 }
 
 #[test]
-fn what_stops_all_from_inside_a_session_leaves_that_one() {
+fn stop_all_from_inside_a_session_leaves_that_session_running() {
     let harness = harness();
     let other = harness.detach(&["--", "sleep", "600"]);
     let script = format!("{:?} stop --all", harness.program());

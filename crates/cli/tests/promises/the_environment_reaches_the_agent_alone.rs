@@ -1,5 +1,5 @@
-//! The caller's environment goes to the agent, without the marks of another agent, and never to the disk. Nothing else of
-//! ours does: no descriptor, no signal mask.
+//! The agent gets the caller's environment, without the marks of another agent, and the environment is never written to
+//! disk. The agent inherits nothing else from ostler: no descriptor except its own, no signal mask.
 
 use crate::harness;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ fn the_agent_inherits_its_own_three_descriptors_and_its_lock() {
         let session = harness.detach(&[terminal, &["--", "bash", "-c", script]].concat());
         harness.run(&["wait", session.id()]).exits(0);
         let out = std::fs::read_to_string(session.run_file("out")).unwrap();
-        // bash itself keeps a copy of something open at 255; the folder that is being listed has gone by then.
+        // bash keeps a copy of a descriptor at 255; the descriptor of the listed folder is closed by then.
         let open: Vec<&str> = out
             .lines()
             .filter_map(|line| line.strip_prefix("fd "))
@@ -54,7 +54,7 @@ fn the_agent_inherits_its_own_three_descriptors_and_its_lock() {
             .collect();
         assert_eq!(open, ["0", "1", "2", "31"], "{out}");
         assert!(out.contains("agent.lock"), "{out}");
-        // The C library keeps 32 and 33 for itself and lets nobody set them.
+        // The C library reserves signals 32 and 33, and no program can change them.
         for (line, own) in [("SigBlk:\t", 0), ("SigIgn:\t", 3 << 31)] {
             let mask = out.lines().find_map(|text| text.strip_prefix(line)).unwrap();
             assert_eq!(u64::from_str_radix(mask.trim(), 16).unwrap() & !own, 0, "{out}");

@@ -1,5 +1,5 @@
-//! An agent that changes its conversation in the middle of a run has the new one from then on, and the old one is free. If
-//! somebody else has the new one already, that is said, and nobody is ended for it.
+//! When an agent changes its conversation in the middle of a run, its lock moves to the new one, and the old one is
+//! free. If another session uses the new one already, an alarm says so, and neither session is ended.
 
 use crate::harness;
 use ostler_testkit::{Harness, Session};
@@ -7,12 +7,12 @@ use ostler_testkit::{Harness, Session};
 const FIRST: &str = "00000000-0000-4000-8000-000000000001";
 const SECOND: &str = "00000000-0000-4000-8000-000000000002";
 
-/// What claude says when it begins or changes to a conversation.
+/// What claude prints when it begins a conversation or changes to one.
 fn init(conversation: &str) -> String {
     format!(r#"{{"type":"system","subtype":"init","session_id":"{conversation}"}}"#)
 }
 
-/// Claude as far as its first words go: it says that it goes on in another conversation, and then takes what comes.
+/// A fake claude that reports another conversation at its start, and then only reads its input.
 fn changing_claude(harness: &mut Harness) {
     let line = init(SECOND);
     scripted_claude(harness, &format!("echo '{line}'\nexec cat >/dev/null\n"));
@@ -31,7 +31,7 @@ fn locks(harness: &Harness) -> Vec<String> {
     found.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok()).collect()
 }
 
-fn at_first<'a>(harness: &'a Harness) -> Session<'a> {
+fn start_at_first<'a>(harness: &'a Harness) -> Session<'a> {
     harness.detach(&["--keep", "claude", "--", "--resume", FIRST])
 }
 
@@ -39,7 +39,7 @@ fn at_first<'a>(harness: &'a Harness) -> Session<'a> {
 fn the_new_conversation_is_locked_and_the_old_one_free() {
     let mut harness = harness();
     changing_claude(&mut harness);
-    let session = at_first(&harness);
+    let session = start_at_first(&harness);
     session.until("the lock has followed", || {
         let locks = locks(&harness);
         (locks.len() == 1 && locks[0].contains(SECOND)).then_some(())
@@ -50,21 +50,21 @@ fn the_new_conversation_is_locked_and_the_old_one_free() {
 }
 
 #[test]
-fn a_conversation_that_another_session_has_is_an_alarm() {
+fn a_conversation_that_another_session_uses_raises_an_alarm() {
     let mut harness = harness();
     changing_claude(&mut harness);
-    let first = at_first(&harness);
+    let first = start_at_first(&harness);
     first.until("the lock has followed", || locks(&harness).iter().any(|lock| lock.contains(SECOND)).then_some(()));
-    let second = at_first(&harness);
-    let view = second.until_look("it is said", |view| view.alarm.is_some());
+    let second = start_at_first(&harness);
+    let view = second.until_look("there is an alarm", |view| view.alarm.is_some());
     let alarm = view.alarm.unwrap();
     assert!(alarm.contains("another session is using this conversation") && alarm.contains(first.id()), "{alarm}");
     assert!(view.alive && first.look().alive);
 }
 
-/// An agent writes late: the file of the first conversation is there only after it has changed to the second one.
+/// The agent writes late: the file of the first conversation exists only after the change to the second one.
 #[test]
-fn what_was_written_late_of_the_old_conversation_is_copied() {
+fn a_late_transcript_of_the_old_conversation_is_copied() {
     let mut harness = harness();
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
     let script = format!(

@@ -1,13 +1,13 @@
-//! `wait`: each exit code, and what it says with them.
+//! `wait`: each exit code, and what it prints.
 
 use crate::harness;
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 use std::time::{Duration, Instant};
 
 fn lost(harness: &Harness) -> Session<'_> {
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     session
 }
 
@@ -32,7 +32,7 @@ fn wrong_usage_is_2_and_an_ambiguous_prefix_lists_its_candidates() {
     harness.run(&["wait", session.id(), "--timeout", "soon"]).exits(2).complaint();
     harness.run(&["wait", session.id(), "--timeout", "1s", "--poll", "1s"]).exits(2).complaint();
     harness.run(&["wait", session.id()]).exits(0);
-    // Ids are random; two that begin alike have to be made.
+    // Ids are random, so two with the same beginning have to be created.
     for twin in ["zzzzzzz0", "zzzzzzz1"] {
         let copy = harness.session(twin);
         let copied = harness.command("cp").arg("-r").arg(session.path()).arg(copy.path()).status();
@@ -48,7 +48,7 @@ fn wrong_usage_is_2_and_an_ambiguous_prefix_lists_its_candidates() {
 }
 
 #[test]
-fn a_turn_that_nobody_could_see_the_end_of_is_not_waited_for() {
+fn wait_until_turn_is_refused_where_turns_are_not_reported() {
     let harness = harness();
     harness.configure("[agents.mine]\ncommand = [\"sleep\", \"600\"]\n");
     for words in [&["--", "sleep", "600"][..], &["-t", "--", "sleep", "600"], &["mine"], &["-t", "mine"]] {
@@ -60,7 +60,7 @@ fn a_turn_that_nobody_could_see_the_end_of_is_not_waited_for() {
             complaint.contains("turns") && complaint.contains(&format!("ostler wait {}", session.id())),
             "{complaint}"
         );
-        // Also beside one that has turns.
+        // Also together with a session that has turns.
         let idle = harness.detach(&["--keep", "demo", "say done"]);
         harness.run(&["wait", idle.id(), session.id(), "--until", "turn"]).exits(2).complaint();
         harness.run(&["stop", session.id(), idle.id()]).exits(0);
@@ -94,7 +94,7 @@ fn a_question_ends_every_wait_with_4_and_says_how_to_answer_it() {
     let harness = harness();
     let session = harness.detach(&["demo", "ask May I?"]);
     let id = session.id();
-    // It may not have asked yet: the first waits for that, the others find it so.
+    // The session may not have asked yet: the first command waits for that, the others return at once.
     for words in [&["--timeout", "60s"][..], &[], &["--until", "turn"], &["--poll", "60s"]] {
         let output = harness.run(&[&["wait", id], words].concat()).exits(4);
         let expected = format!("{id} status=asking: Ask May I?; answer: ostler answer {id} --allow | --deny\n");
@@ -104,7 +104,7 @@ fn a_question_ends_every_wait_with_4_and_says_how_to_answer_it() {
     assert_eq!((&json["asking"]["tool"], &json["asking"]["input"]["text"]), (&"Ask".into(), &"May I?".into()));
     harness.run(&["wait", id, "--until", "asking", "--through-questions"]).exits(2).complaint();
 
-    // Of several the one that asks is named, and what has ended with it.
+    // Of several sessions, those that ask or have ended are named.
     let endless = harness.detach(&["--", "sleep", "600"]);
     let done = harness.detach(&["--", "true"]);
     harness.run(&["wait", done.id()]).exits(0);
@@ -184,7 +184,7 @@ fn a_live_session_is_124_after_the_timeout_and_0_for_a_poller() {
 }
 
 #[test]
-fn a_poller_hears_of_the_end_before_its_time_is_up() {
+fn a_poller_returns_at_the_end_before_its_time_is_up() {
     let harness = harness();
     for (script, code) in [("exit 0", 0), ("exit 9", 1)] {
         let session = harness.detach(&["--", "sh", "-c", script]);
@@ -196,18 +196,18 @@ fn a_poller_hears_of_the_end_before_its_time_is_up() {
 }
 
 #[test]
-fn our_own_failure_is_125() {
+fn an_error_of_ostler_is_125() {
     let mut harness = harness();
     let file = harness.root().join("file");
     std::fs::write(&file, "").unwrap();
     harness.set("OSTLER_HOME", &file);
     harness.run(&["wait", "abc"]).exits(125).complaint();
-    // So that the end of the test finds its sessions folder, which does not exist.
+    // The clean-up after the test needs a valid home, even when it does not exist.
     harness.set("OSTLER_HOME", harness.root().join("ostler"));
 }
 
 #[test]
-fn several_ids_are_all_waited_for_and_the_worst_counts_unless_any_will_do() {
+fn several_ids_are_all_waited_for_and_the_worst_counts_unless_any_is_given() {
     let harness = harness();
     let flag = harness.root().join("flag");
     let misbehave = harness.misbehave();
@@ -235,14 +235,17 @@ fn the_end_of_a_turn_is_waited_for_and_its_outcome_is_the_code() {
 }
 
 #[test]
-fn a_poller_does_not_take_what_is_left_of_a_program_for_the_program() {
+fn a_poller_does_not_count_leftover_processes_as_the_program() {
     let harness = harness();
-    let session = harness.detach(&["--", "sh", "-c", "sleep 600 & exit 0"]);
+    // The process that is left exits when the test says so, and is not ended before that.
+    harness.configure("linger = \"1h\"\n");
+    let flag = harness.root().join("flag");
+    let script = format!("{} until={} & exit 0", harness.misbehave(), flag.display());
+    let session = harness.detach(&["--", "sh", "-c", &script]);
     session.until_look("the program is gone", |view| !view.alive);
-    let output = harness.run(&["wait", "--poll", "0s", session.id()]);
-    if !session.show().ended {
-        assert_eq!(output.code, Some(124), "{output:?}");
-        assert!(!output.stdout.contains("status=alive"), "{output:?}");
-    }
+    let output = harness.run(&["wait", "--poll", "0s", session.id()]).exits(124);
+    assert!(!output.stdout.contains("status=alive"), "{output:?}");
+    assert!(!session.show().ended, "the other process is still there");
+    std::fs::write(&flag, "").unwrap();
     harness.run(&["wait", session.id()]).exits(0);
 }

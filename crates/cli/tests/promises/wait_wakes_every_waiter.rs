@@ -1,7 +1,7 @@
-//! Any number of waiters on one session, all woken by one end.
+//! Any number of processes may wait for one session; its end wakes all of them.
 
 use crate::harness;
-use ostler_testkit::{Who, alone};
+use ostler_testkit::{ProcessKind, alone};
 
 #[test]
 fn a_hundred_waiters_are_all_woken() {
@@ -11,9 +11,9 @@ fn a_hundred_waiters_are_all_woken() {
     let misbehave = harness.misbehave();
     let session = harness.detach(&["--", &misbehave, &format!("until={}", flag.display()), "exit=0"]);
     let waiters: Vec<_> = (0..100).map(|_| harness.start(&["wait", session.id()])).collect();
-    // They also survive the death of the keeper that they listen to.
-    let before = session.kill(Who::Keeper);
-    session.replaced(Who::Keeper, &before);
+    // They also survive the kill of the keeper that they are connected to.
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
     assert!(waiters.iter().all(|waiter| waiter.runs()));
     std::fs::write(&flag, "").unwrap();
     for waiter in waiters {
@@ -21,7 +21,7 @@ fn a_hundred_waiters_are_all_woken() {
     }
 }
 
-/// So many that keepers are not asked to tell before something has changed.
+/// With so many sessions `wait` does not wake their keepers before something has changed.
 #[test]
 fn a_wait_for_many_is_woken_by_whatever_ends_one_of_them() {
     let harness = harness();
@@ -31,12 +31,12 @@ fn a_wait_for_many_is_woken_by_whatever_ends_one_of_them() {
         harness.start(&["wait"].into_iter().chain(more.iter().copied()).chain(ids).collect::<Vec<_>>())
     };
     let (all, any) = (wait(&[]), wait(&["--any"]));
-    let before = sessions[0].kill(Who::Keeper);
-    sessions[0].replaced(Who::Keeper, &before);
+    let before = sessions[0].kill(ProcessKind::Keeper);
+    sessions[0].replaced(ProcessKind::Keeper, &before);
     assert!(all.runs() && any.runs(), "nothing has ended");
-    // Its helpers are gone, and then its agent: no process of ours writes that down.
+    // First the helpers are killed, then the agent: no process of ours records its end.
     sessions[1].orphan();
-    sessions[1].kill_if_alive(Who::Agent);
+    sessions[1].kill_if_alive(ProcessKind::Agent);
     assert!(any.finish().stdout.contains(sessions[1].id()));
     assert!(all.runs(), "the others live");
     for session in sessions.iter().filter(|session| session.id() != sessions[1].id()) {

@@ -1,4 +1,4 @@
-//! A session is meant by its id, any unique beginning of it, its name, or `@last`.
+//! A session is named by its id, any unique beginning of it, its name, or `@last`.
 
 use crate::harness;
 
@@ -12,7 +12,7 @@ fn ids_prefixes_names_and_the_newest() {
     assert_eq!(meant("first"), first.id());
     assert_eq!(meant("@last"), second.id());
     assert_eq!(meant(&second.id().to_uppercase()), second.id());
-    // The beginning of a name means a session as well.
+    // The beginning of a name also finds a session, so the prefix must differ from that, too.
     let others = [first.id(), "first"];
     let unique = (1..=8).find(|&length| others.iter().all(|other| !other.starts_with(&second.id()[..length]))).unwrap();
     assert_eq!(meant(&second.id()[..unique]), second.id());
@@ -25,7 +25,7 @@ fn wait_show_and_ls_say_the_same_of_a_session() {
     let waited = harness.run(&["wait", "--json", "same"]).exits(0);
     let waited: ostler_testkit::Shown = serde_json::from_str(&waited.stdout).unwrap();
     let (mut shown, mut listed) = (session.show(), harness.ls().remove(0));
-    // The only thing that changes of what has ended.
+    // The only field of an ended session that changes.
     (shown.quiet_s, listed.quiet_s) = (waited.quiet_s, waited.quiet_s);
     assert_eq!(waited, shown);
     assert_eq!(waited, listed);

@@ -1,11 +1,11 @@
-//! Whatever is killed, each queued program runs once.
+//! Whichever process is killed, each queued program runs once.
 
 use crate::{block, harness, log, queue_word, release, said, wait_for, with_queue};
 use ostler_core::view::Phase;
 use ostler_sys::pause::{Point, Role, VARIABLE, token};
-use ostler_testkit::{Session, Who, patience};
+use ostler_testkit::{ProcessKind, Session, patience};
 
-/// Numbers that are as good as random, and the same each time.
+/// Pseudo-random numbers, the same in each test run.
 struct Dice(u64);
 
 impl Dice {
@@ -23,12 +23,14 @@ fn helpers_of_waiting_and_running_sessions_are_killed_at_random_and_each_program
     let sessions: Vec<Session<'_>> =
         (0..SESSIONS).map(|number| queue_word(&harness, &[], &number.to_string())).collect();
     let mut dice = Dice(7);
-    let mut kill = |session: &Session<'_>| match dice.roll(5) {
-        0 | 1 => session.kill_if_alive(Who::Keeper),
-        2 | 3 => session.kill_if_alive(Who::Holder),
-        _ => {
-            session.kill_if_alive(Who::Holder);
-            session.kill_if_alive(Who::Keeper);
+    let mut kill = |session: &Session<'_>| {
+        let killed: &[ProcessKind] = match dice.roll(5) {
+            0 | 1 => &[ProcessKind::Keeper],
+            2 | 3 => &[ProcessKind::Holder],
+            _ => &[ProcessKind::Holder, ProcessKind::Keeper],
+        };
+        for who in killed {
+            session.kill_if_alive(*who);
         }
     };
     let mut order = Dice(11);
@@ -56,7 +58,7 @@ fn helpers_of_waiting_and_running_sessions_are_killed_at_random_and_each_program
 }
 
 #[test]
-fn a_queued_session_that_loses_both_helpers_gets_others_at_once_and_is_withdrawn_or_runs_once() {
+fn a_queued_session_that_loses_both_helpers_gets_new_ones_and_is_withdrawn_or_runs_once() {
     let harness = with_queue(1);
     let _blocker = block(&harness);
     let [spoken_to, withdrawn, forgotten] = [
@@ -65,10 +67,10 @@ fn a_queued_session_that_loses_both_helpers_gets_others_at_once_and_is_withdrawn
         queue_word(&harness, &[], "forgotten"),
     ];
     for session in [&spoken_to, &withdrawn, &forgotten] {
-        let before = [Who::Holder, Who::Keeper].map(|who| session.living(who));
+        let before = [ProcessKind::Holder, ProcessKind::Keeper].map(|who| session.living(who));
         session.orphan();
-        session.replaced(Who::Holder, &before[0]);
-        session.replaced(Who::Keeper, &before[1]);
+        session.replaced(ProcessKind::Holder, &before[0]);
+        session.replaced(ProcessKind::Keeper, &before[1]);
         assert_eq!(session.look().state, Phase::Queued);
     }
     harness.run(&["send", spoken_to.id(), "say second"]).exits(0);
@@ -81,7 +83,7 @@ fn a_queued_session_that_loses_both_helpers_gets_others_at_once_and_is_withdrawn
 }
 
 #[test]
-fn a_keeper_that_is_killed_while_it_withdraws_or_notes_the_start_is_replaced_by_one_that_goes_on() {
+fn a_keeper_killed_while_it_withdraws_or_notes_the_start_is_replaced_by_one_that_continues() {
     for point in [Point::ProgramWithdrawn, Point::BeginNoted] {
         let mut harness = harness();
         harness.configure("[queues.q]\nslots = 1\n");
@@ -114,7 +116,7 @@ fn a_slot_is_not_lost_with_the_keeper_that_has_just_received_it() {
     let blocker = block(&harness);
     let file = pauses.join(format!("{}.kill", token(Role::Keeper, Point::SlotReceived)));
     std::fs::write(&file, "1").unwrap();
-    // The slot is descriptor 29: its second process has it from the holder.
+    // The slot is descriptor 29. The process of the second run gets it from the holder.
     let log = log(&harness);
     let script =
         "test -e /proc/$$/fd/29 && echo slot >> \"$1\"; echo again >> \"$1\"; test $(grep -c again \"$1\") -ge 2";
@@ -128,11 +130,11 @@ fn a_slot_is_not_lost_with_the_keeper_that_has_just_received_it() {
 }
 
 #[test]
-fn a_waiting_process_that_is_killed_has_run_nothing_and_those_behind_it_move_up() {
+fn a_waiting_process_that_is_killed_has_run_nothing_and_later_ones_move_up() {
     let harness = with_queue(1);
     let blocker = block(&harness);
     let sessions: Vec<Session<'_>> = ["a", "b", "c"].iter().map(|word| queue_word(&harness, &[], word)).collect();
-    sessions[0].kill(Who::Agent);
+    sessions[0].kill(ProcessKind::Agent);
     harness.run(&["wait", sessions[0].id()]).exits(1);
     let shown = sessions[0].show();
     let outcome = shown.outcome();

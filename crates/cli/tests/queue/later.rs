@@ -1,9 +1,9 @@
 //! `--at` and `--after`.
 
 use crate::{harness, log, said};
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 
-/// A program that says this word when what is asked for has come.
+/// Starts a session with these options, whose program writes this word.
 fn later<'a>(harness: &'a Harness, options: &[&str], word: &str) -> Session<'a> {
     let file = log(harness);
     let command = ["--", "sh", "-c", "echo \"$2\" >> \"$1\"", "sh", file.to_str().unwrap(), word];
@@ -11,13 +11,13 @@ fn later<'a>(harness: &'a Harness, options: &[&str], word: &str) -> Session<'a> 
 }
 
 #[test]
-fn a_session_starts_when_another_one_has_ended_as_it_has_to_and_otherwise_ends_with_it() {
+fn a_session_starts_after_the_required_outcome_of_another_and_otherwise_never_runs() {
     let harness = harness();
     let other = harness.detach(&["--", "sleep", "600"]);
     let succeeded = later(&harness, &["--after", other.id()], "after success");
     let stopped = later(&harness, &["--after", &format!("{}=stopped", other.id())], "after stop");
     let ended = later(&harness, &["--after", &format!("{}=ended", other.id())], "after end");
-    // A chain: what waits for one that never runs never runs.
+    // A chain: a session that waits for one that never runs does not run either.
     let chained = later(&harness, &["--after", succeeded.id()], "chained");
     let after_two = later(&harness, &["--after", stopped.id(), "--after", ended.id()], "after two");
     for session in [&succeeded, &stopped, &ended, &chained, &after_two] {
@@ -25,11 +25,11 @@ fn a_session_starts_when_another_one_has_ended_as_it_has_to_and_otherwise_ends_w
     }
     let text = harness.run(&["show", succeeded.id()]).exits(0).stdout;
     assert!(text.contains(&format!("waits for {}", other.id())), "{text}");
-    // The helpers of the one that is waited for may be replaced meanwhile.
-    let keeper = other.kill(Who::Keeper);
-    other.replaced(Who::Keeper, &keeper);
-    let holder = other.kill(Who::Holder);
-    other.replaced(Who::Holder, &holder);
+    // The helpers of the session that is waited for may be replaced in the meantime.
+    let keeper = other.kill(ProcessKind::Keeper);
+    other.replaced(ProcessKind::Keeper, &keeper);
+    let holder = other.kill(ProcessKind::Holder);
+    other.replaced(ProcessKind::Holder, &holder);
     other.stop();
     for session in [&stopped, &ended, &after_two] {
         harness.run(&["wait", session.id()]).exits(0);
@@ -49,14 +49,14 @@ fn a_session_starts_when_another_one_has_ended_as_it_has_to_and_otherwise_ends_w
 }
 
 #[test]
-fn a_session_that_waits_for_one_that_fails_has_failed_and_one_that_has_ended_is_not_waited_for() {
+fn a_session_that_waits_for_a_failed_one_fails_and_an_ended_one_is_not_waited_for() {
     let harness = harness();
     let fails = harness.detach(&["--", "false"]);
     let waits = later(&harness, &["--after", fails.id()], "never");
     harness.run(&["wait", waits.id()]).exits(1);
     let shown = waits.show();
     assert!(shown.outcome().cause.contains("is failed, not succeeded: the program exited with 1"), "{shown:?}");
-    // Who follows it is told, with nothing that it could have printed itself.
+    // A followed run reports this on standard error; standard output stays empty.
     let followed = harness.run(&["run", "--after", fails.id(), "--", "echo", "never"]).exits(1);
     assert_eq!(followed.stdout, "");
     assert!(followed.stderr.contains("is failed, not succeeded: the program exited with 1"), "{followed:?}");
@@ -71,12 +71,12 @@ fn a_session_starts_at_its_time_also_when_both_helpers_are_gone() {
     let past = later(&harness, &["--at", "2020-01-01T00:00"], "past");
     harness.run(&["wait", past.id()]).exits(0);
     let tomorrow = later(&harness, &["--at", "tomorrow 9:00"], "tomorrow");
-    // Its helpers are killed before that, also on a busy machine.
+    // Long enough that its helpers are killed before that, also on a busy machine.
     let soon = later(&harness, &["--at", "+15s"], "soon");
     assert_eq!((soon.show().state.as_str(), tomorrow.show().state.as_str()), ("queued", "queued"));
     assert_eq!(said(&harness), ["past"]);
     soon.orphan();
-    let waiting = soon.recorded(Who::Agent).unwrap();
+    let waiting = soon.recorded(ProcessKind::Agent).unwrap();
     ostler_testkit::patience::ended(&waiting);
     assert_eq!(said(&harness), ["past", "soon"]);
     let text = harness.run(&["ls"]).exits(0).stdout;
@@ -87,7 +87,7 @@ fn a_session_starts_at_its_time_also_when_both_helpers_are_gone() {
 }
 
 #[test]
-fn a_time_is_one_of_the_time_zone_that_is_set() {
+fn a_time_is_in_the_time_zone_that_is_set() {
     let mut harness = harness();
     harness.set("TZ", "Asia/Tokyo");
     let tomorrow = later(&harness, &["--at", "tomorrow 09:30"], "tomorrow");

@@ -3,10 +3,10 @@
 use crate::{block, harness, log, queue_word, release, said, wait_for, with_queue};
 use ostler_core::view::Phase;
 use ostler_sys::process::Identity;
-use ostler_testkit::{Session, Who, patience};
+use ostler_testkit::{ProcessKind, Session, patience};
 use std::time::Duration;
 
-/// How often the process has gone to sleep so far.
+/// How often the process has gone to sleep since its start.
 fn sleeps(process: &Identity) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
@@ -50,13 +50,13 @@ fn with_one_slot_everything_runs_in_the_order_of_priority_and_arrival() {
 }
 
 #[test]
-fn never_more_run_at_once_than_there_are_slots_and_nobody_wakes_up_while_all_are_taken() {
+fn never_more_run_at_once_than_there_are_slots_and_no_process_wakes_while_all_are_taken() {
     const SLOTS: usize = 3;
     const SESSIONS: usize = 60;
     let harness = with_queue(u32::try_from(SLOTS).unwrap());
     let blockers: Vec<Session<'_>> = (0..SLOTS).map(|_| block(&harness)).collect();
-    // Each program takes one of as many locks as there are slots, and has it until the kernel has ended it: that one gets none
-    // says that too many live at once.
+    // Each program takes one of as many locks as there are slots, and holds it until it has exited. A program that
+    // finds no free lock proves that too many run at once.
     let script = "for n in 1 2 3; do exec 9> \"$1.$n\"; if flock -n 9; then echo \"$2\" >> \"$1\"; exit 0; fi; done; \
                   echo \"too many: $2\" >> \"$1\"; exit 1";
     let file = log(&harness);
@@ -69,17 +69,19 @@ fn never_more_run_at_once_than_there_are_slots_and_nobody_wakes_up_while_all_are
         .collect();
     let waiting: Vec<Identity> = queued
         .iter()
-        .flat_map(|session| [Who::Agent, Who::Holder, Who::Keeper].map(|who| session.living(who)))
+        .flat_map(|session| {
+            [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper].map(|who| session.living(who))
+        })
         .collect();
     let all = || waiting.iter().map(sleeps).collect::<Vec<u64>>();
     let mut before = all();
-    patience::until("they have come to rest", &[], || {
+    patience::until("all processes are idle", &[], || {
         assert!(!patience::ends_within(&waiting[0], Duration::from_secs(2)));
         let last = std::mem::replace(&mut before, all());
         (last == before).then_some(())
     });
     assert!(!patience::ends_within(&waiting[0], Duration::from_secs(10)));
-    assert_eq!(all(), before, "somebody woke up");
+    assert_eq!(all(), before, "a process woke up");
     assert!(queued.iter().all(|session| session.look().state == Phase::Queued));
     let _gate = release(&harness);
     let everything: Vec<Session<'_>> = queued.into_iter().chain(blockers).collect();
@@ -90,15 +92,15 @@ fn never_more_run_at_once_than_there_are_slots_and_nobody_wakes_up_while_all_are
         let number: Result<usize, _> = word.parse();
         assert!(number.is_ok(), "{word}");
         let number = number.unwrap();
-        // One that has a slot may be slow to say so, and the other slots are used meanwhile. But nobody is before more than those that
-        // had a slot at the same time.
+        // A program with a slot may be slow to write its word, while other slots are used. But it can only be overtaken
+        // by programs that had a slot at the same time.
         assert!(number < place + SLOTS, "{number} came {place}th: {said:?}");
     }
     assert!(everything.iter().all(|session| session.show().outcome().kind == "succeeded"));
 }
 
 #[test]
-fn a_machine_that_is_too_busy_keeps_the_first_one_waiting_and_a_slot_is_taken_when_it_is_not() {
+fn queued_sessions_wait_while_the_machine_is_too_busy_and_then_start_in_order() {
     let harness = harness();
     let configured = |most: &str| harness.configure(&format!("[queues.q]\nslots = 1\n{most}\n"));
     configured("min_free_memory = '4000000GiB'");
@@ -112,7 +114,7 @@ fn a_machine_that_is_too_busy_keeps_the_first_one_waiting_and_a_slot_is_taken_wh
 }
 
 #[test]
-fn the_usual_queue_needs_no_configuration_and_a_queue_that_is_not_there_is_refused() {
+fn the_default_queue_needs_no_configuration_and_an_unknown_queue_is_refused() {
     let harness = harness();
     let session = harness.detach(&["--queue", "--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -122,8 +124,8 @@ fn the_usual_queue_needs_no_configuration_and_a_queue_that_is_not_there_is_refus
         (&["run", "-d", "--queue", "--", "./no-such-program"], "program not found"),
         (&["run", "-d", "--priority", "3", "--", "true"], "--queue"),
         (&["run", "-d", "--at", "teatime", "--", "true"], "\"teatime\" is not a time"),
-        (&["run", "-d", "--after", "nobody", "--", "true"], "no session \"nobody\""),
-        (&["run", "-d", "--after", "nobody=fine", "--", "true"], "\"fine\" is not an outcome"),
+        (&["run", "-d", "--after", "unknown", "--", "true"], "no session \"unknown\""),
+        (&["run", "-d", "--after", "unknown=fine", "--", "true"], "\"fine\" is not an outcome"),
     ] {
         let output = harness.run(arguments);
         assert!(output.stderr.contains(words) && output.stderr.lines().count() == 1, "{arguments:?}: {output:?}");

@@ -1,10 +1,10 @@
-//! A queued session is stopped, spoken to and waited for like any other.
+//! A queued session can be stopped, sent messages and waited for like any other.
 
 use crate::{block, harness, queue_word, release, said, wait_for, with_queue};
 use ostler_core::view::Phase;
 use ostler_sys::pause::{Point, Role, VARIABLE, token};
 use ostler_sys::process::Pidfd;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn stop_withdraws_a_queued_session_and_nothing_of_it_runs() {
     let harness = with_queue(1);
     let _blocker = block(&harness);
     let sessions: Vec<_> = ["a", "b", "c"].iter().map(|word| queue_word(&harness, &[], word)).collect();
-    let waiting = sessions[1].living(Who::Agent);
+    let waiting = sessions[1].living(ProcessKind::Agent);
     harness.run(&["stop", sessions[1].id()]).exits(0);
     patience::ended(&waiting);
     let shown = sessions[1].show();
@@ -44,7 +44,7 @@ fn a_queued_session_has_nothing_to_continue_and_says_how_to_start_it_at_once() {
 }
 
 #[test]
-fn a_mistake_about_queues_that_refuses_a_session_is_told_once() {
+fn a_configuration_error_of_queues_that_refuses_a_session_is_reported_once() {
     let harness = with_queue(1);
     harness.run(&["run", "--name", "a", "demo", "say x"]).exits(0);
     harness.configure("[queues.q]\nslots = 1\nslotz = 2\n");
@@ -57,7 +57,7 @@ fn a_mistake_about_queues_that_refuses_a_session_is_told_once() {
         let refused = harness.run(words).exits(2);
         assert!(refused.complaint().contains("unknown field `slotz`"), "{refused:?}");
     }
-    // One that needs no queue is started, and the mistake is told.
+    // A session that needs no queue is started, and the error is reported.
     assert!(harness.run(&["run", "demo", "say x"]).exits(0).stderr.contains("slotz"));
 }
 
@@ -74,9 +74,9 @@ fn one_ctrl_c_withdraws_a_queued_session_that_is_followed() {
         patience::until("it is queued", &[&folder], || {
             harness.ls().into_iter().find(|one| one.name.as_deref() == Some(words[2]) && one.state == "queued")
         });
-        // It hears of signals by a descriptor from there on.
+        // From then on it gets signals through a descriptor.
         let fds = PathBuf::from(format!("/proc/{}/fd", following.process().pid()));
-        patience::until("it listens to signals", &[], || {
+        patience::until("it has a signalfd", &[], || {
             let mut fds = std::fs::read_dir(&fds).ok()?.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
             fds.find(|fd| fd.to_string_lossy().contains("signalfd"))
         });
@@ -122,7 +122,7 @@ fn a_resumed_session_waits_for_a_slot_too() {
 }
 
 #[test]
-fn a_queued_terminal_and_a_queued_pipe_get_what_they_would_have_had() {
+fn a_queued_session_gets_its_terminal_or_its_piped_input() {
     let harness = with_queue(1);
     let _blocker = block(&harness);
     let terminal = harness.detach(&["-t", "--queue", "q", "--", "sh", "-c", "tty && stty size"]);
@@ -139,7 +139,7 @@ fn a_queued_terminal_and_a_queued_pipe_get_what_they_would_have_had() {
 }
 
 #[test]
-fn a_stop_in_the_moment_of_the_start_counts_if_it_comes_first_and_is_a_usual_stop_if_it_does_not() {
+fn a_stop_during_the_start_withdraws_if_it_comes_first_and_is_a_usual_stop_otherwise() {
     for (point, ran) in [(Point::SlotTaken, false), (Point::ProgramClaimed, true)] {
         let mut harness = harness();
         let pauses = harness.root().join("pauses");
@@ -149,13 +149,13 @@ fn a_stop_in_the_moment_of_the_start_counts_if_it_comes_first_and_is_a_usual_sto
         let file = pauses.join(format!("{}.stop", token(Role::Waiter, point)));
         std::fs::write(&file, "1").unwrap();
         let session = harness.detach(&["--queue", "q", "--", "sleep", "600"]);
-        patience::until("the waiting process stands there", &[&pauses], || (!file.exists()).then_some(()));
+        patience::until("the waiting process is stopped", &[&pauses], || (!file.exists()).then_some(()));
         harness.run(&["stop", session.id()]).exits(0);
         let shown = session.show();
         let outcome = shown.outcome();
         assert_eq!(outcome.kind, "stopped", "{outcome:?}");
         assert_eq!(outcome.cause.contains("nothing ran"), !ran, "{outcome:?}");
-        // The slot is free whatever it was killed at.
+        // The slot is free, whichever the point.
         let next = queue_word(&harness, &[], "next");
         harness.run(&["wait", next.id()]).exits(0);
     }
@@ -167,9 +167,9 @@ fn a_slot_is_free_when_the_session_has_ended_and_not_before() {
     let kept = harness.detach(&["--queue", "q", "--keep", "demo", "say hello"]);
     harness.run(&["wait", "--until", "turn", kept.id()]).exits(0);
     let next = queue_word(&harness, &[], "next");
-    // The agent's own copy goes with it; that of the helpers is left.
-    let keeper = kept.kill(Who::Keeper);
-    kept.replaced(Who::Keeper, &keeper);
+    // The slot stays taken when the keeper is replaced.
+    let keeper = kept.kill(ProcessKind::Keeper);
+    kept.replaced(ProcessKind::Keeper, &keeper);
     assert_eq!(next.show().state, "queued", "the session is idle, and has its slot");
     kept.stop();
     harness.run(&["wait", next.id()]).exits(0);

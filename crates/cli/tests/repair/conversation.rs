@@ -1,4 +1,4 @@
-//! What the model saw, and the transcript it came from.
+//! The requests that the model received, and the transcript that they come from.
 
 use crate::fixture::Fixture;
 use ostler_mock_llm::Request;
@@ -14,7 +14,7 @@ pub fn transcript(fixture: &Fixture, session: &Session<'_>) -> PathBuf {
     PathBuf::from(shown["transcript"].as_str().unwrap_or_else(|| panic!("no transcript in {shown}")))
 }
 
-/// What the newest request of the conversation carries.
+/// The body of the newest request of the conversation.
 #[track_caller]
 pub fn last_request(fixture: &Fixture) -> Value {
     fixture
@@ -53,7 +53,7 @@ fn named(list: &Value, kind: &str, name: &str) -> Vec<String> {
     names
 }
 
-/// Results stand in the message right behind that of their calls.
+/// Results must be in the message right after the one with their calls.
 #[track_caller]
 fn claude_pairs(body: &Value) {
     let messages: Vec<&Value> =
@@ -72,7 +72,7 @@ fn claude_pairs(body: &Value) {
     }
 }
 
-/// Gemini says the same result twice when it resumes; what counts is that none is without its call.
+/// Gemini sends the same result twice when it resumes, so only the sets of ids are compared.
 #[track_caller]
 fn gemini_pairs(body: &Value) {
     let parts: Vec<&Value> = body["contents"]

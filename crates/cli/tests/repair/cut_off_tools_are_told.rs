@@ -1,10 +1,10 @@
-//! An agent that is killed in the middle of a tool: when it is resumed, the model knows that the tool may have run.
+//! An agent that is killed in the middle of a tool: when it is resumed, the model is told that the tool may have run.
 
 use crate::conversation::is_well_formed;
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Identity;
-use ostler_testkit::{Session, Who, patience};
+use ostler_testkit::{ProcessKind, Session, patience};
 use rustix::process::Signal;
 use std::io::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn in_a_tool<'a>(fixture: &'a Fixture, flags: &[&str]) -> (Session<'a>, Identity
     let (tool, words) = fixture.endless_tool();
     let session = fixture.detach(flags, Some(&format!("{tool} ; say never")));
     let tool = fixture.process(words);
-    // Claude writes a moment after it has started the tool, and on a busy machine that moment is long.
+    // Claude writes the call to its transcript only after it has started the tool, on a busy machine much later.
     if fixture.agent == Agent::Claude {
         let transcript = session.until("its transcript is named", || session.look().transcript);
         let folder = Path::new(&transcript).parent().unwrap();
@@ -29,7 +29,7 @@ fn in_a_tool<'a>(fixture: &'a Fixture, flags: &[&str]) -> (Session<'a>, Identity
 fn killed_in_the_middle_of_a_tool(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let (session, _) = in_a_tool(&fixture, &[]);
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     fixture.harness.run(&["wait", session.id()]);
     let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
     let seen = is_well_formed(&fixture);
@@ -37,17 +37,17 @@ fn killed_in_the_middle_of_a_tool(agent: Agent) {
     assert!(seen.contains("may have run in part or in full"), "{seen}");
     assert!(output.stderr.contains("ostler: repaired: "), "{output:?}");
     let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
-    // The name that this event has had in files from the beginning.
+    // Files keep the first name of this event.
     assert!(journal.contains(r#""what":"mended""#), "{journal}");
     let again = fixture.harness.run(&["repair", session.id()]).exits(0);
     assert!(again.stdout.contains("nothing to repair"), "{again:?}");
 }
 
-/// Nobody is left, but for the command that the agent had started.
+/// A session whose agent and helpers are killed; only the command that the agent had started still runs.
 fn only_the_tool_is_left(fixture: &Fixture) -> (Session<'_>, Identity) {
     let (session, left) = in_a_tool(fixture, &[]);
     session.orphan();
-    session.kill_if_alive(Who::Agent);
+    session.kill_if_alive(ProcessKind::Agent);
     (session, left)
 }
 
@@ -60,10 +60,10 @@ fn killed_together_with_both_helpers(agent: Agent) {
     let seen = is_well_formed(&fixture);
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
-    // Codex sees to it that its commands end with it, a moment later.
+    // The commands of codex end with it, a moment later.
     let ended = output.stderr.contains("ended a process that its last run left running: ");
     assert!(ended || agent == Agent::Codex, "{output:?}");
-    assert!(!left.may_live(), "the command that nobody waits for any more");
+    assert!(!left.may_live(), "the orphaned command still runs");
 }
 
 for_every_agent!(killed_together_with_both_helpers:
@@ -73,7 +73,7 @@ for_every_agent!(killed_together_with_both_helpers:
 );
 
 #[test]
-fn the_tool_of_a_killed_claude_is_found_by_its_output_where_no_cgroup_holds_it() {
+fn the_tool_of_a_killed_claude_is_found_by_its_output_without_a_cgroup() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let (session, left) = only_the_tool_is_left(&fixture);
     let file = session.run_file("run.json");
@@ -82,7 +82,7 @@ fn the_tool_of_a_killed_claude_is_found_by_its_output_where_no_cgroup_holds_it()
     std::fs::write(&file, record.to_string()).unwrap();
     let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
     assert!(output.stderr.contains("ended a process that its last run left running: "), "{output:?}");
-    assert!(!left.may_live(), "the command that nobody waits for any more");
+    assert!(!left.may_live(), "the orphaned command still runs");
     if let Some(group) = group.as_str() {
         std::fs::remove_dir(group).unwrap();
     }
@@ -94,18 +94,19 @@ for_every_agent!(killed_in_the_middle_of_a_tool:
     gemini_killed_in_the_middle_of_a_tool_is_told Gemini,
 );
 
-/// Nobody resumes it: a rule has it started again. Meanwhile the last line of its transcript was torn.
+/// The session is not resumed by a user: its rule `--restart` starts it again. Before that the last line of its
+/// transcript was torn.
 fn started_again_by_its_rule(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let (session, _) = in_a_tool(&fixture, &["--restart", "on-failure"]);
-    session.signal(Who::Keeper, Signal::STOP);
+    session.signal(ProcessKind::Keeper, Signal::STOP);
     let transcript = session.show().transcript;
-    assert!(transcript.is_some() || agent != Agent::Claude, "others name it later");
-    session.kill(Who::Agent);
+    assert!(transcript.is_some() || agent != Agent::Claude, "only other agents name it later");
+    session.kill(ProcessKind::Agent);
     if let Some(transcript) = transcript {
         std::fs::File::options().append(true).open(transcript).unwrap().write_all(br#"{"type":"to"#).unwrap();
     }
-    session.signal(Who::Keeper, Signal::CONT);
+    session.signal(ProcessKind::Keeper, Signal::CONT);
     fixture.harness.run(&["wait", session.id()]).exits(0);
     assert_eq!(session.show().run, 2);
     let seen = is_well_formed(&fixture);

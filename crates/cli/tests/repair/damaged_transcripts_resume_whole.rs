@@ -1,4 +1,5 @@
-//! A transcript damaged in each way there is: `resume` repairs it first, says so, and the model gets all that survived.
+//! A transcript with each known kind of damage: `resume` repairs it first, says so, and the model gets all that
+//! survived.
 
 use crate::conversation::{is_well_formed, transcript};
 use crate::fixture::Fixture;
@@ -8,9 +9,9 @@ use serde_json::Value;
 struct Case {
     name: &'static str,
     damage: fn(&[Vec<u8>]) -> Vec<u8>,
-    /// What `resume` says.
+    /// What `resume` prints.
     says: &'static str,
-    /// What the model must see, beside the new prompt.
+    /// What the model must receive, in addition to the new prompt.
     sees: &'static [&'static str],
 }
 
@@ -22,7 +23,7 @@ fn record(line: &[u8]) -> Value {
     serde_json::from_slice(line).unwrap_or_default()
 }
 
-/// The line with the n-th of those records that are as wanted.
+/// The line of the n-th record that `wanted` accepts.
 fn nth(lines: &[Vec<u8>], n: usize, wanted: impl Fn(&Value) -> bool) -> usize {
     lines.iter().enumerate().filter(|(_, line)| wanted(&record(line))).nth(n).unwrap().0
 }
@@ -46,7 +47,7 @@ fn torn_end(sees: &'static [&'static str]) -> Case {
 /// Makes a conversation with these prompts, then resumes it once for each damage.
 fn each_is_repaired(agent: Agent, prompts: impl Fn(&Fixture) -> Vec<String>, cases: &[Case]) {
     let Some(fixture) = Fixture::new(agent) else { return };
-    // A copy would bring back what is missing here.
+    // No automatic copies: `resume` would restore the missing parts from a copy.
     let config = fixture.harness.root().join("home/.config/ostler");
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("config.toml"), "autosave = \"off\"\n").unwrap();
@@ -55,7 +56,7 @@ fn each_is_repaired(agent: Agent, prompts: impl Fn(&Fixture) -> Vec<String>, cas
     let session = fixture.last();
     for prompt in &prompts[1..] {
         let output = fixture.harness.run(&["resume", session.id(), prompt]).exits(0);
-        assert!(!output.stderr.contains("repaired"), "it is healthy: {output:?}");
+        assert!(!output.stderr.contains("repaired"), "it is not damaged: {output:?}");
     }
     let file = transcript(&fixture, &session);
     let whole = std::fs::read(&file).unwrap();
@@ -219,8 +220,9 @@ fn gemini_gets_everything_that_survived() {
             },
             Case {
                 name: "lost list",
-                // Resumed in the minute in which the conversation began it writes a list with the first message alone, and
-                // then the whole one. In a later minute the first of them goes into a file of its own.
+                // When gemini is resumed in the minute in which the conversation began, it writes a list with only the
+                // first message, and then the whole list. In a later minute it writes the first list to a separate
+                // file.
                 damage: |lines| {
                     let length = |line: &Vec<u8>| record(line)["$set"]["messages"].as_array().map_or(0, Vec::len);
                     let first = lines.iter().position(|line| length(line) == 1).unwrap();

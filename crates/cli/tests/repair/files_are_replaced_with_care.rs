@@ -1,5 +1,5 @@
-//! `ostler repair` of a file: what it was stays beside it, what it is has the same owner and mode, and a file that needs
-//! nothing is not touched. No agent is needed.
+//! `ostler repair` of a file: the old content stays in a backup next to it, the new file has the same owner and mode,
+//! and a file without damage is not touched. No agent is needed.
 
 use ostler_testkit::Harness;
 use std::fs::{Permissions, read, read_dir, set_permissions, write};
@@ -18,13 +18,13 @@ fn file(harness: &Harness, text: &str) -> PathBuf {
     path
 }
 
-fn beside(harness: &Harness) -> Vec<PathBuf> {
+fn backups(harness: &Harness) -> Vec<PathBuf> {
     let entries = read_dir(harness.root()).unwrap().flatten().map(|entry| entry.path());
     entries.filter(|path| path.to_string_lossy().contains("talk.jsonl.ostler-")).collect()
 }
 
 #[test]
-fn what_it_was_stays_beside_it_and_its_mode_is_the_same() {
+fn a_repaired_file_has_a_backup_and_the_same_mode() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let torn = format!("{WHOLE}{{\"parentUuid\":\"a\",\"ty");
     let path = file(&harness, &torn);
@@ -33,23 +33,23 @@ fn what_it_was_stays_beside_it_and_its_mode_is_the_same() {
 
     let dry = harness.run(&["repair", "--dry-run", word]).exits(1);
     assert!(dry.stdout.starts_with("to repair: the last line is torn: 21 bytes"), "{dry:?}");
-    assert_eq!((read(&path).unwrap(), beside(&harness).len()), (torn.clone().into_bytes(), 0), "only said");
+    assert_eq!((read(&path).unwrap(), backups(&harness).len()), (torn.clone().into_bytes(), 0), "a dry run");
 
     let output = harness.run(&["repair", word]).exits(0);
     assert!(output.stdout.starts_with("repaired: the last line is torn"), "{output:?}");
     assert_eq!(read(&path).unwrap(), WHOLE.as_bytes());
     assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o640);
-    let [backup] = &beside(&harness)[..] else { panic!("{:?}", beside(&harness)) };
+    let [backup] = &backups(&harness)[..] else { panic!("{:?}", backups(&harness)) };
     assert_eq!(read(backup).unwrap(), torn.as_bytes());
 
     let inode = path.metadata().unwrap().ino();
     let again = harness.run(&["repair", word]).exits(0);
     assert!(again.stdout.starts_with("nothing to repair: 1 message"), "{again:?}");
-    assert_eq!((path.metadata().unwrap().ino(), beside(&harness).len()), (inode, 1), "not touched");
+    assert_eq!((path.metadata().unwrap().ino(), backups(&harness).len()), (inode, 1), "not touched");
 }
 
 #[test]
-fn an_empty_file_and_one_of_nobody_are_said_to_be_so() {
+fn an_empty_file_and_one_of_no_known_agent_are_refused() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let path = file(&harness, "");
     harness.run(&["repair", path.to_str().unwrap()]).exits(2);
@@ -73,7 +73,7 @@ fn an_empty_file_and_one_of_nobody_are_said_to_be_so() {
 }
 
 #[test]
-fn records_on_one_line_are_parted_and_nothing_is_said_to_be_lost() {
+fn records_on_one_line_are_separated_and_no_loss_is_reported() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let next = |own: &str, parent: &str| {
         let hung = WHOLE.replace(r#""parentUuid":null"#, &format!(r#""parentUuid":"{parent}""#));

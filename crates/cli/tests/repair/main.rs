@@ -1,7 +1,7 @@
 //! Transcripts of the real agents, damaged in every way, repaired by the whole program, and resumed: the model gets a
-//! well-formed conversation with everything that survived. One binary, because linking costs more than running.
+//! well-formed conversation with everything that survived. One binary, because linking takes longer than running.
 //!
-//! Needs `cargo xtask agents`. Without it these tests say loudly that they were left out, and on a build machine
+//! Needs `cargo xtask agents`. Without it these tests print that they were left out, and on a build machine
 //! (`CI=true`) they fail.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]

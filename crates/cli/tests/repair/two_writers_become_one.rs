@@ -1,5 +1,5 @@
-//! Two claudes that were started by hand on one conversation, at once. Neither knows of the other, and without repairing the
-//! finished turns of one of them vanish.
+//! Two claudes that were started by hand on one conversation, at the same time. Neither takes account of the other, and
+//! without a repair the finished turns of one of them are lost.
 
 use crate::conversation::is_well_formed;
 use crate::fixture::Fixture;
@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 
 const ID: &str = "3f8e7a52-9d5b-4c1e-8a37-2b6d90e1c4f5";
 
-/// A claude that ostler knows nothing of.
+/// A claude that was not started by ostler.
 fn claude(fixture: &Fixture, prompt: &str, id: [&str; 2]) -> Child {
     let words = Agent::Claude.program().unwrap();
     let mut command = fixture.harness.command(&words[0]);
@@ -22,7 +22,7 @@ fn to_its_end(fixture: &Fixture, prompt: &str, id: [&str; 2]) {
     assert!(claude(fixture, prompt, id).wait().unwrap().success(), "{prompt}");
 }
 
-/// Both are in the middle of a tool when the other one writes.
+/// Runs two claudes; each is in the middle of a tool when the other one writes.
 fn two_at_once(fixture: &Fixture, id: &str) {
     let prompt = |name: &str| format!("{} ; say end-{name}", fixture.tool(&format!("mkfifo {name}; cat {name}")));
     let mut both = ["one", "two"].map(|name| claude(fixture, &prompt(name), ["--resume", id]));
@@ -62,7 +62,7 @@ fn after_repair_the_model_sees_both_in_one_conversation() {
     }
 }
 
-/// The conversation, as both have written it.
+/// The transcript that both have written.
 fn written(fixture: &Fixture) -> String {
     let projects = fixture.harness.root().join("home/.claude/projects");
     let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
@@ -70,7 +70,7 @@ fn written(fixture: &Fixture) -> String {
 }
 
 #[test]
-fn with_split_they_are_two_conversations_that_both_go_on() {
+fn with_split_there_are_two_conversations_that_both_continue() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     to_its_end(&fixture, "say beginning", ["--session-id", ID]);
     two_at_once(&fixture, ID);
@@ -91,7 +91,7 @@ fn with_split_they_are_two_conversations_that_both_go_on() {
 }
 
 #[test]
-fn with_split_a_session_of_ours_becomes_two_that_both_go_on() {
+fn with_split_a_session_becomes_two_that_both_continue() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     fixture.follow("say beginning").exits(0);
     let session = fixture.last();

@@ -1,4 +1,4 @@
-//! One replay of each recording: outcome, words, tokens and session file.
+//! One replay of each recording: outcome, text, tokens and session file.
 
 use crate::fixture::{expected_session_file, play};
 use ostler_testkit::recordings::{Recorded, each_has_a_snapshot, recordings};
@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 const SNAPSHOTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/snapshots");
 
-/// What a person is told in the end.
-fn told(harness: &Harness, session: &Session<'_>) -> String {
+/// What `show` and `logs` print at the end.
+fn shown_and_logged(harness: &Harness, session: &Session<'_>) -> String {
     let shown: Value = harness.run(&["show", "--json", session.id()]).exits(0).json();
     let mut text = String::new();
     for (of, names) in [(&shown, &["state", "run", "turns"][..]), (&shown["outcome"], &OUTCOME)] {
@@ -21,7 +21,7 @@ fn told(harness: &Harness, session: &Session<'_>) -> String {
     format!("{text}\n{}", without_process_ids(&logs))
 }
 
-/// Who answered is a process of this time.
+/// The log names the process that answered; its pid differs from run to run.
 fn without_process_ids(text: &str) -> String {
     let mut parts = text.split("(pid ");
     let mut made = parts.next().unwrap_or_default().to_owned();
@@ -43,14 +43,14 @@ fn is_kept(one: &Recorded) {
         assert_eq!(file, expected_session_file(&session, &one.recording), "{}: the session file", one.name);
     }
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(one.name.as_str(), told(&harness, &session));
+        insta::assert_snapshot!(one.name.as_str(), shown_and_logged(&harness, &session));
     });
-    ends_as_it_does_as_a_whole(&harness, &session);
+    tail_equals_end_of_all(&harness, &session);
 }
 
-/// The end of a long log is found from its end: it must be the same as the end of all of it, wherever in the agent's output
-/// the search begins.
-fn ends_as_it_does_as_a_whole(harness: &Harness, session: &Session<'_>) {
+/// `logs -n` reads a long log from its end. It must print the same as the end of the whole log, wherever in the agent's
+/// output it begins to read.
+fn tail_equals_end_of_all(harness: &Harness, session: &Session<'_>) {
     let out = session.run_file("out");
     // A session that has ended keeps no empty files.
     let once = std::fs::read(&out).unwrap_or_default();

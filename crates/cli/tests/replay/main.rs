@@ -1,5 +1,5 @@
-//! Recordings of real agents, played through the whole program: what ostler says about them is what it said before, and
-//! what it calls saved is in the session file.
+//! Recordings of real agents, played through the whole program: what ostler prints about them has not changed, and what
+//! it calls saved is in the session file.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 

@@ -1,11 +1,11 @@
-//! A recording cannot make anything up: a client that asks for something else is told.
+//! A recording contains only what happened: a client that does something else gets an error.
 
 use crate::fixture::{play, start};
 use ostler_testkit::Harness;
 use ostler_testkit::recordings::recorded;
 
 #[test]
-fn what_is_no_recording_is_refused_before_anything_starts() {
+fn a_wrong_recording_or_option_is_refused_before_anything_starts() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let reply = format!("replay:{}", recorded("claude-reply").file.display());
     let other = harness.root().join("other");
@@ -24,13 +24,13 @@ fn what_is_no_recording_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn one_that_waits_to_be_interrupted_says_so() {
+fn a_recording_that_waits_to_be_interrupted_says_so() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     for (name, waits) in [("codex-interrupted", true), ("claude-interrupted", true), ("codex-reply", false)] {
         let file = format!("replay:{}", recorded(name).file.display());
         let output = harness.run(&["run", "-d", &file, "--", "--speed", "max"]).exits(0);
         assert_eq!(output.stderr.contains("ostler interrupt @last"), waits, "{name}: {output:?}");
-        // What of its transcript is there by now is a matter of the moment.
+        // The exit code is not checked: how much of the transcript is written by now depends on timing.
         let session = harness.session(output.stdout.trim_end());
         harness.run(&["stop", session.id()]);
         assert!(session.show().ended);
@@ -38,7 +38,7 @@ fn one_that_waits_to_be_interrupted_says_so() {
 }
 
 #[test]
-fn an_answer_that_was_not_given_then_ends_it_with_the_reason() {
+fn an_answer_that_differs_from_the_recording_ends_it_with_the_reason() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let session = start(&harness, &recorded("claude-denied").file);
     harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
@@ -49,7 +49,7 @@ fn an_answer_that_was_not_given_then_ends_it_with_the_reason() {
 }
 
 #[test]
-fn a_conversation_that_is_all_played_goes_no_further() {
+fn a_conversation_that_was_played_to_its_end_cannot_continue() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let one = recorded("codex-reply");
     let session = play(&harness, &one.file, &one.recording);

@@ -1,13 +1,13 @@
-//! A turn is saved when it is in the session file, however late that is, and not before: recordings of a claude that
-//! writes later than any real one, and of one that never does.
+//! A turn counts as saved when it is in the session file, however late that is, and not before. The recordings are of a
+//! claude that writes later than any real one, and of one that never writes.
 
 use crate::fixture::{expected_session_file, play};
-use ostler_replay::{Deed, Recording};
+use ostler_replay::{Action, Recording};
 use ostler_testkit::Harness;
 use ostler_testkit::recordings::recorded;
 use std::path::PathBuf;
 
-/// The recording of a plain reply, changed, in a file of its own.
+/// A changed copy of the recording of a plain reply.
 fn changed(harness: &Harness, change: impl FnOnce(&mut Recording)) -> (PathBuf, Recording) {
     let mut recording = recorded("claude-reply").recording;
     change(&mut recording);
@@ -18,8 +18,9 @@ fn changed(harness: &Harness, change: impl FnOnce(&mut Recording)) -> (PathBuf, 
 
 /// The step at which the end of the turn is announced.
 fn end_of_turn(recording: &Recording) -> usize {
-    let is_result = |deed: &Deed| matches!(deed, Deed::Prints(text) if text.text.contains("\"type\":\"result\""));
-    recording.runs[0].steps.iter().position(|step| is_result(&step.deed)).unwrap()
+    let is_result =
+        |action: &Action| matches!(action, Action::Prints(text) if text.text.contains("\"type\":\"result\""));
+    recording.runs[0].steps.iter().position(|step| is_result(&step.action)).unwrap()
 }
 
 #[test]
@@ -27,7 +28,8 @@ fn a_reply_that_reaches_the_session_file_late_is_waited_for() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let (file, recording) = changed(&harness, |recording| {
         let end = end_of_turn(recording);
-        let late = recording.runs[0].steps[end..].iter_mut().find(|step| matches!(step.deed, Deed::Saves(_))).unwrap();
+        let late =
+            recording.runs[0].steps[end..].iter_mut().find(|step| matches!(step.action, Action::Saves(_))).unwrap();
         late.pause_ms = 1000;
     });
     let output = harness.run(&["run", &format!("replay:{}", file.display())]).exits(0);
@@ -40,13 +42,13 @@ fn a_reply_that_reaches_the_session_file_late_is_waited_for() {
 }
 
 #[test]
-fn a_reply_that_never_reaches_it_is_kept_and_not_called_saved() {
+fn a_reply_that_never_reaches_the_session_file_is_kept_and_not_called_saved() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let (file, recording) = changed(&harness, |recording| {
         let end = end_of_turn(recording);
         let steps = &mut recording.runs[0].steps;
         let after = steps.split_off(end);
-        steps.extend(after.into_iter().filter(|step| !matches!(step.deed, Deed::Saves(_))));
+        steps.extend(after.into_iter().filter(|step| !matches!(step.action, Action::Saves(_))));
     });
     let session = play(&harness, &file, &recording);
     harness.run(&["wait", session.id()]).exits(8);

@@ -1,14 +1,14 @@
-//! Nothing that lies where agents keep their conversations stops a search, or hides the others.
+//! No file among the agents' conversations makes a search fail or hides other conversations.
 
 use crate::transcripts::{CLAUDE, CODEX, append, claude, claude_agent, claude_file, codex, opencode};
-use crate::{as_nobody, belongs_to_nobody, harness, texts};
+use crate::{as_other_user, belongs_to_other_user, harness, texts};
 use rustix::fs::{CWD, FileType, Mode};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 #[test]
-fn rubbish_pipes_loops_and_giants_hide_nothing() {
+fn damaged_odd_and_huge_files_hide_nothing() {
     let harness = harness();
     let good = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
     append(&good, "{\"type\":\"user\",\"message\":{\"content\":\"torn\n\u{0}\u{1}\u{2}garbage\n[1,2\n\n");
@@ -24,14 +24,14 @@ fn rubbish_pipes_loops_and_giants_hide_nothing() {
     symlink("..", good.parent().unwrap().join("loop")).unwrap();
     symlink("..", good.parent().unwrap().parent().unwrap().join("loop")).unwrap();
     fs::create_dir(other(7)).unwrap();
-    // A gigabyte without a line, and one that is not ours to read.
+    // A gigabyte without a newline, and a file without read permission.
     fs::File::create(other(8)).unwrap().set_len(1 << 30).unwrap();
     fs::write(other(9), claude_agent("zebra in secret", "2026-11-10T09:00:00Z")).unwrap();
     fs::set_permissions(other(9), fs::Permissions::from_mode(0o0)).unwrap();
-    // A time that cannot be, and one that is far ahead.
+    // An invalid time, and one far in the future.
     fs::write(other(10), claude_agent("zebra without time", "yesterday")).unwrap();
     fs::write(other(11), claude_agent("zebra of the future", "9999-12-30T00:00:00Z")).unwrap();
-    // A chat whose id would be an option of the command that a person copies, and a pipe for a chat.
+    // A chat whose id would be an option in the command that a user copies, and a pipe in place of a chat.
     let chats = harness.root().join("home/.gemini/tmp/p/chats");
     fs::create_dir_all(&chats).unwrap();
     fs::write(
@@ -46,10 +46,10 @@ fn rubbish_pipes_loops_and_giants_hide_nothing() {
     assert_eq!(found[0], "zebra of the future");
     found.sort();
     assert_eq!(found, ["first zebra", "zebra behind the damage", "zebra of the future", "zebra without time"]);
-    // The second time nothing of it is read again.
+    // A second search works, too: a phrase is matched as a whole, words separately.
     assert_eq!(texts(&harness, &["behind damage"]), [""; 0]);
     assert_eq!(texts(&harness, &["behind", "damage"]).len(), 1);
-    // What a search finds can be read, whatever lies beside it.
+    // What a search finds can be read, whatever other files are there.
     harness.run(&["logs", "--foreign", CLAUDE]).exits(0);
 }
 
@@ -85,12 +85,12 @@ fn a_damaged_database_hides_nothing_but_itself() {
 }
 
 #[test]
-fn what_could_not_be_read_is_said() {
+fn what_could_not_be_read_is_reported() {
     let harness = harness();
     let secret = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
     codex(&harness, "draw a zebra", "no");
-    let Some(program) = belongs_to_nobody(&harness) else { return };
-    let search = |words: &[&str]| as_nobody(&harness, &program, &[&["search"], words].concat());
+    let Some(program) = belongs_to_other_user(&harness) else { return };
+    let search = |words: &[&str]| as_other_user(&harness, &program, &[&["search"], words].concat());
     let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o0)).unwrap();
     let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
     let missing = |path: &Path| {
@@ -99,7 +99,7 @@ fn what_could_not_be_read_is_said() {
         let file = format!("~/{}: {cause}", path.display());
         format!("ostler: 1 file or folder of conversations could not be read, and may have more: {file}\n")
     };
-    // Before it was ever read; by its folder; and after it was read.
+    // A file that was never read before, its folder, and a file that was read before.
     close(&secret);
     let found = search(&["first", "zebra"]).exits(1);
     assert!(found.stderr.starts_with(&missing(&secret)) && found.stderr.contains("nothing found"), "{found:?}");

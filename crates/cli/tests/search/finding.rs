@@ -1,4 +1,4 @@
-//! What is found, and what is said about it.
+//! What is found, and how it is printed.
 
 use crate::transcripts::{
     CLAUDE, CODEX, GEMINI, OPENCODE, claude, claude_agent, claude_file, claude_tool, claude_user, codex, gemini,
@@ -99,7 +99,7 @@ fn words_phrases_beginnings_exclusions_and_filters_choose() {
 }
 
 #[test]
-fn the_answer_is_short_and_one_conversation_does_not_fill_it() {
+fn the_output_is_short_and_one_conversation_does_not_fill_it() {
     let harness = harness();
     let file = claude(&harness, CLAUDE, ["the zebra task", "zebra 1", "zebra 2"]);
     for number in 0..30 {
@@ -121,7 +121,7 @@ fn the_answer_is_short_and_one_conversation_does_not_fill_it() {
 }
 
 #[test]
-fn of_one_conversation_the_newest_messages_are_shown_whoever_wrote_them() {
+fn of_one_conversation_the_newest_messages_are_shown_whatever_their_role() {
     let harness = harness();
     let file = claude_file(&harness, CLAUDE);
     let at = |minute: u32| format!("2026-11-10T08:{minute:02}:00Z");
@@ -139,7 +139,7 @@ fn a_folder_is_the_same_folder_through_a_link() {
     let (real, link) = (harness.root().join("real/app"), harness.root().join("link"));
     std::fs::create_dir_all(&real).unwrap();
     std::os::unix::fs::symlink(harness.root().join("real"), &link).unwrap();
-    // One agent wrote the one path, one the other, and one folder is gone.
+    // The same folder by its real path and through the link, a folder that does not exist, and another folder.
     for (number, cwd) in
         [(1, real.clone()), (2, link.join("app")), (3, link.join("app/gone")), (4, harness.root().join("real2"))]
     {
@@ -168,9 +168,9 @@ fn hostile_text_reaches_the_terminal_as_plain_text() {
     let shown = harness.run(&["search", "zebra"]).exits(0);
     assert!(!shown.stdout.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown.stdout);
     assert!(!shown.stdout.contains('\u{202e}'), "{:?}", shown.stdout);
-    // The word behind a colour is the word.
+    // A word after a colour sequence is found.
     assert_eq!(texts(&harness, &["zebra", "--role", "tool"]).len(), 1);
-    // What a tool printed counts up to 3 KB.
+    // Of a tool's output the first 3 KB are searched.
     claude(&harness, CLAUDE, ["go", &format!("{} giraffe", "word ".repeat(1000)), "fine"]);
     assert_eq!(texts(&harness, &["giraffe"]).len(), 0);
     assert_eq!(texts(&harness, &["word", "--role", "tool"]).len(), 1);
@@ -183,7 +183,7 @@ fn the_last_word_of_a_long_message_is_found() {
     let lines = [
         claude_user(&long("asked"), "2026-11-10T08:00:00Z"),
         claude_agent(&long("answered"), "2026-11-10T08:00:01Z"),
-        // Of what a tool gave back, only the beginning.
+        // Of a tool's output only the beginning is searched.
         claude_tool(&long("returned"), "2026-11-10T08:00:02Z"),
     ];
     std::fs::write(claude_file(&harness, CLAUDE), lines.concat()).unwrap();

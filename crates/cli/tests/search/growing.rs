@@ -1,4 +1,4 @@
-//! The index follows what is on the disk.
+//! The index follows changes of the files.
 
 use crate::transcripts::{
     CLAUDE, GEMINI, append, claude, claude_agent, claude_file, claude_user, opencode, opencode_part,
@@ -10,7 +10,7 @@ use std::fs;
 const LATER: &str = "2026-11-10T09:00:00Z";
 
 #[test]
-fn a_transcript_that_grows_is_replaced_shrinks_or_goes_is_followed() {
+fn the_index_follows_a_transcript_that_grows_shrinks_is_replaced_or_deleted() {
     let harness = harness();
     let file = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
     assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
@@ -22,14 +22,14 @@ fn a_transcript_that_grows_is_replaced_shrinks_or_goes_is_followed() {
     append(&file, &line[40..]);
     assert_eq!(texts(&harness, &["zebra"]), ["second zebra", "first zebra"]);
 
-    // Written anew in place, longer than before.
+    // Rewritten in place, longer than before.
     let other: String = (0..20).map(|number| claude_agent(&format!("giraffe {number}"), LATER)).collect();
     assert!(other.len() as u64 > file.metadata().unwrap().len());
     fs::write(&file, &other).unwrap();
     assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
     assert_eq!(texts(&harness, &["giraffe", "--most", "50"]).len(), 20);
 
-    // Another file in its place, of the same length.
+    // Replaced by another file of the same length.
     let new = file.with_extension("new");
     fs::write(&new, other.replace("giraffe", "elephan")).unwrap();
     fs::rename(&new, &file).unwrap();
@@ -76,7 +76,7 @@ fn a_database_that_is_away_for_a_while_is_found_again() {
     assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
     fs::rename(&away, &there).unwrap();
     assert_eq!(texts(&harness, &["zebra"]), ["feed the zebra"]);
-    // The same with another home in between.
+    // The same with another XDG_DATA_HOME in between.
     let data = harness.root().join("data");
     harness.set("XDG_DATA_HOME", data.with_file_name("other"));
     assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
@@ -109,7 +109,7 @@ fn a_chat_that_an_older_gemini_wrote_is_found_until_gemini_has_converted_it() {
         (&hit["native_id"], &hit["cwd"], &hit["title"]),
         (&json!(GEMINI), &json!("/work/gemini"), &json!("feed the zebra"))
     );
-    // The command says what has to be done first.
+    // `adopt` says what has to be done first.
     let refused = harness.run(&["adopt", GEMINI]).exits(2);
     assert!(refused.complaint().contains(&format!("gemini --resume {GEMINI}")), "{refused:?}");
 
@@ -123,7 +123,7 @@ fn a_chat_that_an_older_gemini_wrote_is_found_until_gemini_has_converted_it() {
 }
 
 #[test]
-fn a_chat_that_tells_its_id_later_is_found_then() {
+fn a_chat_whose_id_is_written_later_is_found_then() {
     let harness = harness();
     let chats = harness.root().join("home/.gemini/tmp/project/chats");
     fs::create_dir_all(&chats).unwrap();

@@ -1,4 +1,4 @@
-//! The index is derived: whatever becomes of it, the next search finds the same. Only its owner can read it.
+//! The index is derived: whatever happens to it, the next search finds the same. Only its owner can read it.
 
 use crate::transcripts::{CLAUDE, claude, claude_agent, claude_file};
 use crate::{harness, texts};
@@ -24,7 +24,7 @@ fn a_deleted_damaged_or_older_index_is_made_again() {
     same("deleted");
     fs::write(index(&harness), [b'x'; 50_000]).unwrap();
     same("not a database");
-    // Its log is part of it: only without, the file is damaged for sure.
+    // SQLite's log is part of the database: only with an empty log the damage surely takes effect.
     Connection::open(index(&harness)).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     let mut bytes = fs::read(index(&harness)).unwrap();
     bytes[8192..].fill(b'y');
@@ -41,9 +41,9 @@ fn a_deleted_damaged_or_older_index_is_made_again() {
     }
     fs::create_dir(index(&harness)).unwrap();
     same("a folder");
-    // The machine went down while much was written.
+    // The machine lost power during a large write.
     fs::write(harness.home().join("search/writing"), "another boot").unwrap();
-    same("cut off by the end of the power");
+    same("cut off by a power failure");
     assert!(!harness.home().join("search/writing").exists());
 }
 
@@ -119,7 +119,7 @@ fn a_search_during_the_update_of_another_uses_what_is_there() {
     fs::write(file, claude_agent("second zebra", "2026-11-10T09:00:00Z")).unwrap();
     fs::write(pauses.join(format!("{}.stop", token(Role::Client, Point::IndexFilled))), "x").unwrap();
     let first = harness.start(&["search", "zebra"]);
-    patience::until("the first search stands still", &[], || {
+    patience::until("the first search is stopped", &[], || {
         (first.process().look().unwrap() == Life::Stopped).then_some(())
     });
     let second = harness.run(&["search", "zebra"]).exits(0);
@@ -142,7 +142,7 @@ fn until_it_waits_for_a_lock(process: &Identity) {
 
 #[test]
 fn a_search_while_another_makes_the_first_index_waits_for_it() {
-    // Nothing is in it yet, or a part.
+    // The index is still empty, or partly written.
     for point in [Point::IndexFilled, Point::IndexWritten] {
         let mut harness = harness();
         let pauses = harness.root().join("pauses");
@@ -152,7 +152,7 @@ fn a_search_while_another_makes_the_first_index_waits_for_it() {
         harness.run(&["run", "demo", "say the zebra of a session"]).exits(0);
         fs::write(pauses.join(format!("{}.stop", token(Role::Client, point))), "x").unwrap();
         let first = harness.start(&["search", "zebra"]);
-        patience::until("the first search stands still", &[], || {
+        patience::until("the first search is stopped", &[], || {
             (first.process().look().unwrap() == Life::Stopped).then_some(())
         });
         let second = harness.start(&["search", "zebra"]);
@@ -175,19 +175,19 @@ fn many_searches_at_once_make_one_index() {
     let started: Vec<_> = (0..6).map(|_| harness.start(&["search", "zebra", "--most", "99", "--json"])).collect();
     for one in started {
         let one = one.finish();
-        // None takes a part of the first index for all of it.
+        // No search uses a part of the first index as if it were complete.
         assert_eq!(one.exits(0).json().as_array().unwrap().len(), 40);
     }
     assert_eq!(texts(&harness, &["zebra", "--most", "99"]).len(), 40);
 }
 
 #[test]
-fn an_index_that_its_owner_may_not_open_is_opened_again() {
+fn an_index_whose_owner_lost_permission_to_read_it_works_again() {
     let harness = harness();
     claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
-    let Some(program) = crate::belongs_to_nobody(&harness) else { return };
+    let Some(program) = crate::belongs_to_other_user(&harness) else { return };
     let same = || {
-        let found = crate::as_nobody(&harness, &program, &["search", "zebra"]).exits(0);
+        let found = crate::as_other_user(&harness, &program, &["search", "zebra"]).exits(0);
         assert!(found.stdout.contains("first zebra"), "{found:?}");
     };
     same();

@@ -1,4 +1,5 @@
-//! `ostler search` with the built program: what is found, what continues from there, and that nothing on the disk stops it.
+//! `ostler search` with the built program: what is found, how a hit is continued, and that no file on the disk makes it
+//! fail.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare or read its files has failed")]
 
@@ -17,8 +18,9 @@ fn harness() -> Harness {
     Harness::new(env!("CARGO_BIN_EXE_ostler"))
 }
 
-/// Gives everything of this home to nobody, whom permissions concern. `None` where that is not possible: only root can.
-fn belongs_to_nobody(harness: &Harness) -> Option<PathBuf> {
+/// Gives all files of this home to the user `nobody`, for whom permissions apply (root ignores them). `None` when this
+/// is not possible: only root can do it.
+fn belongs_to_other_user(harness: &Harness) -> Option<PathBuf> {
     if !rustix::process::geteuid().is_root() {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "becoming another user needs root");
         return None;
@@ -29,26 +31,26 @@ fn belongs_to_nobody(harness: &Harness) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Runs a command as nobody.
-fn as_nobody(harness: &Harness, program: &Path, arguments: &[&str]) -> Output {
+/// Runs a command as the user `nobody`.
+fn as_other_user(harness: &Harness, program: &Path, arguments: &[&str]) -> Output {
     let mut command = harness.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(arguments);
     Started::new(command, None).finish()
 }
 
-/// The hits of a search, which has to find something.
+/// The hits of a search; fails when there are none.
 #[track_caller]
 fn hits(harness: &Harness, words: &[&str]) -> Vec<Value> {
     let found = harness.run(&[&["search", "--json"], words].concat()).exits(0).json();
     found.as_array().unwrap().clone()
 }
 
-/// The texts of the hits, the newest first; none is a result, too.
+/// The texts of the hits, the newest first; there may be none.
 #[track_caller]
 fn texts(harness: &Harness, words: &[&str]) -> Vec<String> {
     let found = harness.run(&[&["search", "--json"], words].concat());
-    assert!(matches!(found.code, Some(0 | 1)), "{found:?}");
-    let found = found.json();
-    assert_eq!(found.as_array().unwrap().is_empty(), found == Value::Array(Vec::new()));
-    found.as_array().unwrap().iter().map(|hit| hit["text"].as_str().unwrap().to_owned()).collect()
+    let json = found.json();
+    let hits = json.as_array().unwrap();
+    assert_eq!(found.code, Some(i32::from(hits.is_empty())), "{found:?}");
+    hits.iter().map(|hit| hit["text"].as_str().unwrap().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Sessions of ostler are found, by their transcripts or by their own records, and go on from a hit.
+//! Sessions of ostler are found, by their transcripts or by their own records, and can be continued from a hit.
 
 use crate::{harness, hits, texts};
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn words(hit: &Value, field: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_session_is_found_and_goes_on_with_the_command_of_its_hit() {
+fn a_session_is_found_and_continued_with_the_command_of_its_hit() {
     let harness = harness();
     let session = harness.detach(&["--name", "stripes", "demo", "say the zebra is here"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -27,7 +27,7 @@ fn a_session_is_found_and_goes_on_with_the_command_of_its_hit() {
     let log = harness.run(&read.iter().map(String::as_str).collect::<Vec<_>>()).exits(0).stdout;
     assert!(log.contains("zebra is here") && log.contains("giraffe"), "{log}");
 
-    // Archived it is still found, also with what was said between one time and the next; purged it is not.
+    // An archived session is still found, also with the messages between two archivings; a purged session is not.
     harness.run(&["archive", session.id()]).exits(0);
     let found = hits(&harness, &["zebra", "--ours"]);
     assert_eq!(words(&found[0], "command"), ["restore", session.id()]);

@@ -1,4 +1,4 @@
-//! Transcripts as the agents write them, with the words that a test needs.
+//! Transcripts in the agents' formats, with the words that a test needs.
 
 use ostler_testkit::Harness;
 use rusqlite::Connection;
@@ -77,14 +77,14 @@ pub fn gemini(harness: &Harness, prompt: &str, answer: &str) {
         json!({ "sessionId": GEMINI }),
         json!({ "id": "1", "timestamp": "2026-11-13T08:00:00Z", "type": "user", "content": [{ "text": prompt }] }),
         json!({ "id": "2", "timestamp": "2026-11-13T08:00:04Z", "type": "gemini", "content": answer }),
-        // It is written again when its tools have run.
+        // Gemini writes the message again when its tools have run.
         json!({ "id": "2", "timestamp": "2026-11-13T08:00:04Z", "type": "gemini", "content": answer, "toolCalls": tool }),
     ];
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(folder.join("session-2026-11-13T08-00-33333333.jsonl"), text).unwrap();
 }
 
-/// The database of opencode, in which this conversation is.
+/// A database of opencode with this conversation.
 pub fn opencode(harness: &Harness, prompt: &str, answer: &str) -> Connection {
     let folder = harness.root().join("data/opencode");
     fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Which turn broke it.
+//! `bisect` finds the turn after which a check fails.
 
 use crate::fixture::Turns;
 use ostler_sys::process::{Identity, Pidfd};
@@ -16,7 +16,7 @@ fn the_turn_that_broke_it_is_found_among_thirty_with_six_checks() {
     let counted = repo.harness.root().join("counted");
     let check = format!("echo x >> {}; ! grep -q broken a.txt", counted.display());
     let found = repo.ostler(&["bisect", &turns.id, "--check", &check]).exits(0);
-    assert!(found.stdout.contains("turn 17 broke it"), "{found:?}");
+    assert!(found.stdout.contains(": turn 17 "), "{found:?}");
     assert!(found.stdout.contains("prompt: run-command echo 17 >> log.txt"), "{found:?}");
     assert!(
         found.stdout.contains("+broken") && found.stdout.contains("+17") && !found.stdout.contains("+16"),
@@ -24,7 +24,7 @@ fn the_turn_that_broke_it_is_found_among_thirty_with_six_checks() {
     );
     let checks = std::fs::read_to_string(&counted).unwrap().lines().count();
     assert!(checks <= 6, "{checks} checks");
-    assert_eq!(turns.everything(), before, "nothing is done in the person's tree");
+    assert_eq!(turns.everything(), before, "nothing is changed in the user's tree");
     // Only the check that shows the failure is kept, and none of the folders.
     let sessions = repo.ostler(&["ls", "--all", "--json"]).exits(0).json();
     assert_eq!(sessions.as_array().unwrap().len(), 2, "{sessions}");
@@ -32,7 +32,7 @@ fn the_turn_that_broke_it_is_found_among_thirty_with_six_checks() {
 }
 
 #[test]
-fn a_start_that_is_bad_and_an_end_that_is_good_are_said() {
+fn a_check_that_fails_at_the_start_or_succeeds_at_the_end_is_reported() {
     let turns = Turns::new();
     turns.turn("echo two >> a.txt");
     for check in ["", "no-such-program-here", "if"] {
@@ -50,7 +50,7 @@ fn a_search_that_is_interrupted_leaves_neither_its_check_nor_its_folder() {
     turns.turn("echo broken >> a.txt");
     let repo = &turns.repo;
     let began = repo.harness.root().join("began");
-    // The end is bad, and the next check lasts.
+    // The check fails at the end, and the next check does not end.
     let check = format!("grep -q broken a.txt && exit 1; echo $$ > {}; exec sleep 1000", began.display());
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let search = repo.start_in(&repo.folder, &["bisect", &turns.id, "--check", &check]);
@@ -87,8 +87,8 @@ fn a_search_that_is_killed_leaves_a_check_that_the_next_one_ends() {
     first.wait().unwrap();
     assert!(running.may_live(), "a check is a session of its own");
     let found = repo.ostler(&["bisect", &turns.id, "--check", "! grep -q broken a.txt"]).exits(0);
-    assert!(found.stdout.contains("turn 2 broke it"), "{found:?}");
+    assert!(found.stdout.contains(": turn 2 "), "{found:?}");
     patience::ended(&running);
-    // A turn may end while a check runs: its snapshot waits for nobody.
+    // A turn can still end: its snapshot is not blocked.
     turns.turn("true");
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A session that has had one turn, which changed nothing.
 pub struct Turns {
@@ -40,7 +41,7 @@ impl Turns {
         u32::try_from(shown["turns"].as_u64().unwrap()).unwrap()
     }
 
-    /// Waits until a snapshot of a turn, or that there is none, is noted.
+    /// Waits until it is noted that there is a snapshot of this turn, or that there is none.
     pub fn noted(&self, turn: u32) {
         let about = |line: &Value| line["turn"] == turn && line["what"] != "begun";
         patience::until("a snapshot", &[&self.session_folder()], || self.lines().iter().any(about).then_some(()));
@@ -81,7 +82,7 @@ impl Turns {
     }
 
     /// Everything in the tree and in `.git`, byte for byte, with modes and dates.
-    pub fn everything(&self) -> BTreeMap<PathBuf, (u32, i64, Vec<u8>)> {
+    pub fn everything(&self) -> BTreeMap<PathBuf, (u32, SystemTime, Vec<u8>)> {
         let mut found = BTreeMap::new();
         collect(&self.repo.folder, &mut found);
         found
@@ -90,7 +91,7 @@ impl Turns {
     /// The files of the tree, without `.git`.
     pub fn files(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let git = self.repo.folder.join(".git");
-        // Git knows of no folder without a file.
+        // Git does not record empty folders.
         let all = self
             .everything()
             .into_iter()
@@ -99,7 +100,7 @@ impl Turns {
     }
 }
 
-fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, i64, Vec<u8>)>) {
+fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, SystemTime, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let stat = path.symlink_metadata().unwrap();
@@ -111,11 +112,12 @@ fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, i64, Vec<u8>)>) {
         if stat.is_dir() {
             collect(&path, found);
         }
-        found.insert(path, (stat.mode(), stat.mtime_nsec(), bytes));
+        found.insert(path, (stat.mode(), stat.modified().unwrap(), bytes));
     }
 }
 
-/// The process of this role is killed where it passes this point for the n-th time. Returns the file that is gone when it was.
+/// The process of this role will be killed when it passes this point for the n-th time. Returns the file that is
+/// removed when this has happened.
 pub fn kill_at(repo: &mut Repo, role: Role, point: Point, nth: usize) -> PathBuf {
     let folder = repo.harness.root().join("pauses");
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Killed at any point, nothing is lost, no lock stays, and the next one goes on.
+//! A process is killed at any point: nothing is lost, no lock stays, and the next process continues.
 
 use crate::fixture::{Turns, kill_at};
 use crate::repo::Repo;
@@ -36,7 +36,7 @@ fn a_snapshot_that_is_killed_at_any_point_leaves_no_trace_and_the_next_one_has_i
     for (role, point) in points {
         let name = point.name();
         let before = turns.repo.state();
-        // The one at the start of the run passes first.
+        // The snapshot at the start of the run passes this point first.
         let nth = if role == Role::Keeper { 1 } else { 2 };
         let token = kill_at(&mut turns.repo, role, point, nth);
         let turn = turns.turn_without_snapshot(&format!("echo {name} > {name}.txt"));
@@ -97,7 +97,7 @@ fn a_rewind_that_is_killed_at_any_point_can_be_undone_and_done_again() {
         let killed = turns.repo.ostler(&rewind);
         assert!(!token.exists(), "{name} is not passed");
         assert_ne!(killed.code, Some(0), "{name}");
-        // Every file is as it was, as it is to be, or on its way, and nothing else is there.
+        // Every file has its old or its new content, and there is no other file.
         for (path, (_, bytes)) in turns.files() {
             let known = [present.get(&path), second.get(&path)].into_iter().flatten().any(|(_, known)| *known == bytes);
             assert!(known, "{name}: {} has {bytes:?}", path.display());
@@ -158,7 +158,7 @@ fn files_that_would_keep_git_from_writing_the_same_pack_again_are_removed() {
     };
     let linked = ends_with("keep");
     assert_eq!(linked.len(), 1);
-    // Of one that found the disk full, and of one that was killed when its pack was there.
+    // One of a git that found the disk full, and one of a git that was killed after it had written its pack.
     std::fs::write(packs.join(format!("pack-{}.keep", "0".repeat(40))), "").unwrap();
     let own = ends_with("pack").into_iter().find(|pack| !pack.with_extension("keep").exists()).unwrap();
     std::fs::write(own.with_extension("keep"), "fast-import\n").unwrap();

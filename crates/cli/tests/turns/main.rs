@@ -1,4 +1,5 @@
-//! Snapshots of the working tree at every turn: compared, put back, and searched. The person's repository shows nothing of them.
+//! Snapshots of the working tree at every turn: compared, put back, and searched. They are not visible in the user's
+//! repository.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 

@@ -1,4 +1,4 @@
-//! What git does not keep of a tree comes back all the same: permissions, and folders without a file.
+//! What git does not record of a tree is put back, too: permissions, and empty folders.
 
 use crate::fixture::Turns;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ impl Turns {
 }
 
 #[test]
-fn a_file_that_comes_back_has_the_permissions_that_it_had() {
+fn a_file_that_is_put_back_has_the_permissions_that_it_had() {
     let turns = Turns::new();
     turns.turn("umask 022; echo key > key.pem; chmod 600 key.pem; echo run > run; chmod 700 run; echo g > g; chmod 664 g; echo r > r; chmod 444 r");
     let second = turns.all();
@@ -41,7 +41,7 @@ fn a_file_that_comes_back_has_the_permissions_that_it_had() {
     assert_eq!(turns.all(), second);
     turns.undo();
     assert_eq!(turns.all(), third);
-    // A file in the place of what was none.
+    // Files are put back where there is a folder or a link now.
     turns.turn("mkdir -p key.pem/below; ln -s a.txt run");
     let fourth = turns.all();
     turns.rewind("2");
@@ -55,7 +55,7 @@ fn a_file_that_stays_or_changes_in_its_place_keeps_its_permissions() {
     let turns = Turns::new();
     turns.turn("echo same > same; echo text > text; echo program > program; chmod 755 program; echo other > other");
     turns.turn("echo more >> text; echo more >> program; chmod 755 other; echo more >> other");
-    // By a person.
+    // Set by a user.
     for (name, mode) in [("same", 0o600), ("text", 0o640), ("program", 0o744), ("other", 0o750), ("a.txt", 0o400)] {
         turns.set_mode(name, mode);
     }
@@ -67,29 +67,29 @@ fn a_file_that_stays_or_changes_in_its_place_keeps_its_permissions() {
 }
 
 #[test]
-fn folders_without_a_file_stay_and_come_back() {
+fn empty_folders_are_kept_and_put_back() {
     let turns = Turns::new();
     let repo = &turns.repo;
     turns.turn("mkdir -p 'an empty/deep' kept removed; echo x > kept.txt");
     let second = turns.all();
-    // One gets a file, one goes, one stays, and one becomes a file.
+    // One folder gets a file, one is removed, one becomes a file, and a new one is created.
     turns.turn("echo x > kept/x; rmdir removed; rmdir 'an empty/deep'; echo file > 'an empty/deep'; mkdir later");
     let third = turns.all();
     turns.rewind("2");
     let mut expected = second.clone();
-    // What was made later and has nothing in it is in nobody's way.
+    // An empty folder that was created later is not removed.
     expected.insert(repo.folder.join("later"), third[&repo.folder.join("later")].clone());
     assert_eq!(turns.all(), expected);
     turns.undo();
     let mut expected = third.clone();
     expected.insert(repo.folder.join("removed"), second[&repo.folder.join("removed")].clone());
     assert_eq!(turns.all(), expected);
-    // Where no file is different, a folder still is.
+    // A folder is put back even when no file differs.
     turns.rewind("2");
     std::fs::remove_dir(repo.folder.join("removed")).unwrap();
     turns.rewind("2");
     assert!(repo.folder.join("removed").is_dir());
-    // A link does not lead it elsewhere.
+    // A link is not followed.
     std::fs::remove_dir_all(repo.folder.join("an empty")).unwrap();
     let outside = repo.harness.root().join("outside");
     std::fs::create_dir(&outside).unwrap();
@@ -100,14 +100,14 @@ fn folders_without_a_file_stay_and_come_back() {
 }
 
 #[test]
-fn the_diff_of_a_session_that_has_ended_is_what_it_did_and_not_what_others_did_since() {
+fn the_diff_of_an_ended_session_shows_what_it_did_and_not_what_others_did_since() {
     let turns = Turns::new();
     let repo = &turns.repo;
     turns.turn("echo two >> a.txt; echo new > new.txt");
     let diff = || repo.ostler(&["diff", &turns.id]).exits(0);
     let before = diff();
     assert!(before.stdout.contains("+two") && before.stdout.contains("+new"), "{before:?}");
-    // By a person, and by another session.
+    // Changes by a user, and by another session.
     repo.write("a.txt", "edited by a person\n");
     repo.write("later.txt", "later\n");
     repo.git(&["add", "--all"]);
@@ -120,14 +120,14 @@ fn the_diff_of_a_session_that_has_ended_is_what_it_did_and_not_what_others_did_s
 }
 
 #[test]
-fn the_diff_of_a_session_that_was_cut_off_says_that_it_is_of_now() {
+fn the_diff_of_a_session_that_was_cut_off_says_that_it_shows_the_folder_as_it_is() {
     let turns = Turns::new();
     let repo = &turns.repo;
     let began = repo.harness.root().join("began");
     let message = format!("run-command echo half > half.txt; touch {}; sleep 600", began.display());
     repo.ostler(&["resume", "-d", &turns.id, &message]).exits(0);
     ostler_testkit::patience::until("the turn has begun", &[repo.harness.root()], || began.exists().then_some(()));
-    // While it works, it is of now without a word.
+    // While the session works, the diff shows the folder as it is now, and there is no note about this.
     let running = repo.ostler(&["diff", &turns.id]).exits(0);
     assert!(running.stdout.contains("+half") && !running.stderr.contains("as it is now"), "{running:?}");
     repo.ostler(&["stop", "--kill", &turns.id]);

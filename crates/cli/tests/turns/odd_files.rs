@@ -1,4 +1,4 @@
-//! Files as they are found in real trees.
+//! Unusual files as they occur in real trees.
 
 use crate::fixture::Turns;
 use crate::repo::Repo;
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 #[test]
-fn modes_links_empty_files_and_names_that_are_no_text_are_kept_and_put_back() {
+fn modes_links_empty_files_and_names_that_are_not_text_are_kept_and_put_back() {
     let turns = Turns::new();
     let folder = turns.repo.folder.clone();
     let odd = folder.join(OsStr::from_bytes(b"not \xff text \"\\\n.txt"));
@@ -38,7 +38,7 @@ fn modes_links_empty_files_and_names_that_are_no_text_are_kept_and_put_back() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_left_out_and_named() {
+fn what_cannot_be_stored_is_left_out_and_named() {
     let repo = Repo::new();
     repo.harness.configure("snapshot_file_limit = \"1KiB\"\n");
     repo.write("large.bin", &"x".repeat(2000));
@@ -65,7 +65,7 @@ fn what_cannot_be_kept_is_left_out_and_named() {
     );
     let shown = turns.repo.ostler(&["show", &turns.id]).exits(0).stdout;
     assert!(shown.contains("large.bin (too large)"), "{shown}");
-    // Going back leaves all of that alone.
+    // A rewind does not touch these files.
     turns.repo.ostler(&["rewind", &turns.id, "--turn", "1", "--files"]).exits(0);
     for path in ["large.bin", "socket", "pipe", "without-commit/.git", "build/ignored", "nested/inside"] {
         assert!(turns.repo.folder.join(path).symlink_metadata().is_ok(), "{path}");
@@ -95,7 +95,7 @@ fn what_is_ignored_is_what_git_ignores_also_when_the_rules_change() {
 }
 
 #[test]
-fn a_file_that_is_written_all_the_time_is_in_the_snapshot_with_what_it_had_at_some_moment() {
+fn a_file_that_was_written_during_a_snapshot_is_right_in_the_next_one() {
     let turns = Turns::new();
     let path = turns.repo.folder.join("busy");
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -110,7 +110,7 @@ fn a_file_that_is_written_all_the_time_is_in_the_snapshot_with_what_it_had_at_so
     stop.send(()).unwrap();
     writer.join().unwrap();
     turns.turn("true");
-    // What it has now is seen, although the snapshot before may have met the same size and date.
+    // Its present content is stored, although the snapshot before may have seen the same size and date.
     let commit = turns.line(3)["commit"].as_str().unwrap().to_owned();
     let kept = turns.in_store(&["cat-file", "blob", &format!("{commit}:busy")]);
     assert_eq!(kept, std::fs::read_to_string(turns.repo.folder.join("busy")).unwrap().trim_end());
@@ -124,7 +124,7 @@ fn a_tree_without_a_commit_a_linked_tree_and_one_that_is_emptied_have_snapshots_
     turns.turn("rm first");
     turns.turn("echo again > first");
     assert_eq!((turns.listed(2), turns.listed(3)), (String::new(), "100644 first".to_owned()));
-    // A session with a tree of its own.
+    // A session with its own worktree.
     let repo = Repo::new();
     repo.ostler(&["run", "-w", "own", "demo", "run-command echo own >> a.txt"]).exits(0);
     let id = repo.ostler(&["show", "--json", "own"]).exits(0).json()["id"].as_str().unwrap().to_owned();

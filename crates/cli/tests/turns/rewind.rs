@@ -22,12 +22,12 @@ fn files_go_back_and_forth_and_neither_ignored_files_nor_the_index_are_touched()
     assert_eq!(std::fs::read(repo.folder.join(".git/index")).unwrap(), index);
     assert_eq!(repo.git(&["show", ":a.txt"]), "edited by a person");
     repo.ostler(&["rewind", &turns.id, "--undo"]).exits(0);
-    assert_eq!(turns.files(), present, "also what was in no turn");
+    assert_eq!(turns.files(), present, "also changes that no turn made");
     assert!(!repo.folder.join(".git/ostler.rewind").exists());
 }
 
 #[test]
-fn each_undo_goes_one_rewind_further_back_and_a_rewind_that_changes_nothing_keeps_what_can_be_undone() {
+fn each_undo_goes_one_rewind_further_back_and_a_rewind_without_changes_does_not_count() {
     let turns = Turns::new();
     let repo = &turns.repo;
     turns.turn("echo two >> a.txt");
@@ -48,12 +48,12 @@ fn each_undo_goes_one_rewind_further_back_and_a_rewind_that_changes_nothing_keep
     let end = repo.ostler(&["rewind", &turns.id, "--undo"]).exits(2);
     assert!(end.complaint().contains("nothing has changed"), "{end:?}");
     assert_eq!(turns.files(), present);
-    // After another rewind, all of it can be reached again.
+    // After another rewind, every earlier state can be reached again.
     repo.ostler(&["rewind", &turns.id, "--turn", "1", "--files"]).exits(0);
     let mut seen = vec![turns.files()];
     while repo.ostler(&["rewind", &turns.id, "--undo"]).code == Some(0) {
         seen.push(turns.files());
-        assert!(seen.len() < 10, "it ends");
+        assert!(seen.len() < 10, "undo never ends");
     }
     assert!(seen.contains(&later) && seen.contains(&present), "{seen:?}");
 }
@@ -75,7 +75,7 @@ fn what_is_ignored_now_or_then_is_never_deleted() {
 }
 
 #[test]
-fn it_is_refused_where_something_would_be_lost_or_half_done() {
+fn rewind_is_refused_where_something_would_be_lost_or_half_done() {
     let turns = Turns::new();
     let repo = &turns.repo;
     let undo = repo.ostler(&["rewind", &turns.id, "--undo"]).exits(2);
@@ -103,14 +103,14 @@ fn it_is_refused_where_something_would_be_lost_or_half_done() {
     assert!(refused.complaint().contains("a merge is in progress"), "{refused:?}");
     repo.git(&["merge", "--abort"]);
 
-    // While it works, or another session in the same tree does.
+    // While the session works, or another session in the same tree.
     let other = repo.ostler(&["run", "-d", "demo", "sleep"]).exits(0).stdout.trim().to_owned();
     ostler_testkit::patience::until("a turn", &[], || {
         (repo.ostler(&["show", "--json", &other]).exits(0).json()["state"] == "working").then_some(())
     });
     for id in [&other, &turns.id] {
         let refused = repo.ostler(&["rewind", id, "--turn", "0", "--files"]).exits(7);
-        assert!(refused.complaint().contains("is still at work"), "{refused:?}");
+        assert!(refused.complaint().contains("is still working"), "{refused:?}");
     }
     repo.ostler(&["stop", "--kill", &other]);
 }

@@ -1,4 +1,4 @@
-//! A snapshot at every turn, of which the person's repository shows nothing.
+//! A snapshot at every turn, which changes nothing in the user's repository.
 
 use crate::fixture::Turns;
 use crate::repo::Repo;
@@ -8,6 +8,7 @@ use ostler_testkit::patience;
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 fn program(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -25,13 +26,13 @@ fn every_turn_has_its_changes_and_the_repository_is_the_same_byte_for_byte() {
     repo.write("key.secret", "ignored\n");
     let turns = Turns::in_repo(repo);
     let repo = &turns.repo;
-    // What this changes in the tree is no work of git's.
+    // Only `.git` is compared: the turns change the tree on purpose.
     let before = |turns: &Turns| {
         let mut all = turns.everything();
         all.retain(|path, _| path.starts_with(repo.folder.join(".git")));
         (all, repo.git(&["log", "--all", "--format=%H"]), repo.git(&["stash", "list"]), repo.git(&["for-each-ref"]))
     };
-    // Git itself notes dates in the index when a person looks at the status.
+    // Git itself updates dates in the index at a `git status`, so that is done before.
     repo.git(&["status", "--porcelain"]);
     let was = before(&turns);
     assert_eq!(turns.turn("echo two >> a.txt; echo new > new.txt; mkdir -p deep/er; echo x > deep/er/x"), 2);
@@ -41,7 +42,7 @@ fn every_turn_has_its_changes_and_the_repository_is_the_same_byte_for_byte() {
 
     let second = turns.diff(2);
     assert!(second.contains("+two") && second.contains("b/new.txt") && second.contains("b/deep/er/x"), "{second}");
-    assert!(!second.contains("staged") && !second.contains("secret"), "what was there before is no change: {second}");
+    assert!(!second.contains("staged") && !second.contains("secret"), "older changes are not listed: {second}");
     let third = turns.diff(3);
     assert!(
         third.contains("deleted file mode 100644") && !third.contains("secret") && !third.contains("two"),
@@ -49,7 +50,7 @@ fn every_turn_has_its_changes_and_the_repository_is_the_same_byte_for_byte() {
     );
     assert_eq!(turns.diff(4), "");
     assert!(repo.ostler(&["diff", &turns.id, "--turn", "2", "--stat"]).exits(0).stdout.contains("3 files changed"));
-    // Without a turn: everything that the session did, and nothing that a person does after its end.
+    // Without a turn: everything that the session did, and nothing that a user does after its end.
     repo.write("by-a-person.txt", "new\n");
     let all = repo.ostler(&["diff", &turns.id]).exits(0).stdout;
     assert!(
@@ -97,7 +98,7 @@ fn no_hook_no_filter_and_no_watcher_of_the_repository_runs() {
     turns.diff(2);
     turns.repo.ostler(&["rewind", &turns.id, "--turn", "2", "--files"]).exits(0);
     assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
-    // The bytes of the files, whatever git would make of them.
+    // The exact bytes of the files, without git's conversions.
     let commit = turns.line(1)["commit"].as_str().unwrap().to_owned();
     assert_eq!(turns.in_store(&["cat-file", "-s", &format!("{commit}:y.crlf")]), "10");
     assert_eq!(std::fs::read_to_string(turns.repo.folder.join("x.big")).unwrap(), "the contents\nmore\n");
@@ -118,7 +119,7 @@ fn a_rewritten_history_and_a_gc_take_nothing_from_a_snapshot() {
     let repo = &turns.repo;
     turns.turn("echo changed >> large.txt");
     let files = turns.files();
-    // Nothing of it is reachable any more.
+    // None of the old commits is reachable any more.
     repo.git(&["checkout", "--quiet", "--orphan", "other"]);
     repo.git(&["rm", "-r", "--quiet", "--force", "."]);
     repo.write("other.txt", "other\n");
@@ -133,7 +134,7 @@ fn a_rewritten_history_and_a_gc_take_nothing_from_a_snapshot() {
 }
 
 #[test]
-fn they_are_taken_unless_they_are_off() {
+fn snapshots_are_taken_unless_they_are_off() {
     let repo = Repo::new();
     repo.harness.configure("snapshots = \"off\"\n");
     repo.ostler(&["run", "demo", "say hello"]).exits(0);
@@ -148,19 +149,20 @@ fn they_are_taken_unless_they_are_off() {
 }
 
 #[test]
-fn one_that_takes_too_long_is_given_up_and_show_says_so() {
+fn a_snapshot_that_takes_too_long_is_given_up_and_show_says_so() {
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
     repo.harness.set(pause::VARIABLE, &pauses);
-    // After the clock has begun to run.
+    // Stopped after its time limit has begun to run.
     let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::TreeWalked)));
     std::fs::write(&token, "x").unwrap();
     repo.ostler(&["run", "demo", "say hello"]).exits(0);
     patience::until("the stop", &[&pauses], || (!token.exists()).then_some(()));
     let process = stopped(&repo);
-    // The time that it has is the subject.
-    std::thread::sleep(std::time::Duration::from_secs(11));
+    // The limit of 10 s is measured by the kernel's monotonic clock. A test cannot set that clock, and nothing shows
+    // that the limit has passed.
+    assert!(!patience::ends_within(&process, Duration::from_secs(11)), "it ended although it was stopped");
     Pidfd::open(&process).unwrap().unwrap().signal(Signal::CONT).unwrap();
     patience::ended(&process);
     let shown = repo.ostler(&["show", "@last"]).exits(0).stdout;
@@ -170,7 +172,7 @@ fn one_that_takes_too_long_is_given_up_and_show_says_so() {
     assert!(refused.complaint().contains("took longer than 10 s"), "{refused:?}");
 }
 
-/// The process that takes a snapshot and was stopped on its way.
+/// The process that takes a snapshot and is stopped in the middle.
 fn stopped(repo: &Repo) -> Identity {
     let is_it = |one: &Identity| {
         command_line(one.pid()).get(1).is_some_and(|word| word == "__turn") && one.look().unwrap() == Life::Stopped
@@ -179,7 +181,7 @@ fn stopped(repo: &Repo) -> Identity {
 }
 
 #[test]
-fn they_are_archived_and_restored_with_the_session_and_deleted_with_it() {
+fn snapshots_are_archived_restored_and_deleted_with_the_session() {
     let turns = Turns::new();
     turns.turn("echo two >> a.txt");
     let repo = &turns.repo;
@@ -196,35 +198,36 @@ fn they_are_archived_and_restored_with_the_session_and_deleted_with_it() {
 }
 
 #[test]
-fn one_that_begins_late_on_a_busy_machine_is_waited_for() {
+fn a_snapshot_that_starts_late_on_a_busy_machine_is_waited_for() {
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
     repo.harness.set(pause::VARIABLE, &pauses);
     let turns = Turns::in_repo(repo);
-    // At the beginning of the next run one is taken, and at the end of its turn another one, which is stopped.
+    // One snapshot is taken at the beginning of the next run, and another at the end of its turn; the latter is
+    // stopped.
     let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::SnapshotEntered)));
     std::fs::write(&token, "xx").unwrap();
     turns.turn_without_snapshot("echo two >> a.txt");
     patience::until("the stop", &[&pauses], || (!token.exists()).then_some(()));
     let process = stopped(&turns.repo);
     let diff = turns.repo.start_in(&turns.repo.folder, &["diff", &turns.id, "--turn", "2"]);
-    // The time that it has to begin is the subject.
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    assert!(diff.process().may_live(), "it did not wait");
+    // A snapshot has a second to start; after that the command looks for its process again and again, which nothing
+    // shows.
+    assert!(!patience::ends_within(diff.process(), Duration::from_secs(3)), "it did not wait");
     Pidfd::open(&process).unwrap().unwrap().signal(Signal::CONT).unwrap();
     assert!(diff.finish().exits(0).stdout.contains("+two"));
     patience::ended(&process);
 }
 
 #[test]
-fn one_that_waits_for_the_one_before_is_waited_for_as_well() {
+fn a_snapshot_that_waits_for_the_one_before_is_waited_for_as_well() {
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
     repo.harness.set(pause::VARIABLE, &pauses);
     let turns = Turns::in_repo(repo);
-    // The one at the beginning of the next run is stopped while it has the store.
+    // The snapshot at the beginning of the next run is stopped while it holds the store.
     let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::TreeWalked)));
     std::fs::write(&token, "x").unwrap();
     let id = &turns.id;
@@ -232,10 +235,10 @@ fn one_that_waits_for_the_one_before_is_waited_for_as_well() {
     patience::until("the stop", &[&pauses], || (!token.exists()).then_some(()));
     turns.repo.ostler(&["send", "--wait", id, "run-command echo three >> a.txt"]).exits(0);
     let process = stopped(&turns.repo);
-    // Of two turns that ended meanwhile, the newest gets one.
+    // Of two turns that ended in the meantime, the newest gets a snapshot.
     let rewind = turns.repo.start_in(&turns.repo.folder, &["rewind", id, "--turn", "3", "--files"]);
-    // Longer than one has to begin.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    // Longer than the second that a snapshot has to start. Nothing shows that this time has passed.
+    assert!(!patience::ends_within(rewind.process(), Duration::from_secs(2)), "it did not wait");
     Pidfd::open(&process).unwrap().unwrap().signal(Signal::CONT).unwrap();
     assert!(rewind.finish().exits(0).stdout.contains("0 files put back to the end of turn 3"));
     turns.repo.ostler(&["stop", id]).exits(0);
@@ -249,7 +252,7 @@ fn a_session_ends_while_its_snapshot_is_taken_and_neither_waits_for_the_other() 
     repo.harness.set(pause::VARIABLE, &pauses);
     let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::SnapshotEntered)));
     std::fs::write(&token, "x").unwrap();
-    // It is stopped before its first step, and the session ends all the same.
+    // The snapshot is stopped before its first step, and the session still ends.
     repo.ostler(&["run", "demo", "run-command echo two >> a.txt"]).exits(0);
     let shown = repo.ostler(&["show", "--json", "@last"]).exits(0).json();
     assert_eq!((&shown["status"], &shown["outcome"]["left"]), (&"succeeded".into(), &serde_json::Value::Null));

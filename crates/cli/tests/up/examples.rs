@@ -35,7 +35,7 @@ fn both_sides_of_a_diamond_come_together() {
 }
 
 #[test]
-fn the_chain_of_the_night_runs_to_its_end() {
+fn the_nightly_chain_runs_to_its_end() {
     let repo = run("nightly.toml");
     assert!(std::fs::read_to_string(repo.folder.join("notes.txt")).unwrap().contains("the example"));
 }

@@ -1,8 +1,8 @@
-//! Whatever is killed, each job is run once, and the end is the right one.
+//! Whichever process is killed, each job runs once, and the result is right.
 
 use crate::repo::Repo;
 use crate::{named, repo, sessions};
-use ostler_testkit::{Killer, Who, patience};
+use ostler_testkit::{Killer, ProcessKind, patience};
 use rustix::process::Signal;
 
 /// Twelve jobs in three layers: one, ten, one.
@@ -23,7 +23,7 @@ fn log(repo: &Repo) -> Vec<String> {
     lines
 }
 
-/// How many processes of the driver's session are killed while its jobs work, in any case.
+/// How many processes of the driver's session are killed while its jobs work.
 const KILLS: usize = 12;
 
 #[test]
@@ -40,7 +40,7 @@ fn a_killed_driver_and_killed_helpers_run_no_job_twice() {
     let mut killer = Killer::new(0x7570_0000, 150);
     killer.kill_up_to(&repo.harness, KILLS, || !following.runs(), |one| one.id == driver);
     std::fs::write(&gate, "").unwrap();
-    // Then one after the other, at each step that is written down, whether or not the one before has a replacement yet.
+    // Then one process after the other, at each step that is noted, even when the previous one has no replacement yet.
     let session = repo.harness.session(&driver);
     let record = session.path().join("job.jsonl");
     let (mut kills, mut size) = (0, 0);
@@ -48,7 +48,9 @@ fn a_killed_driver_and_killed_helpers_run_no_job_twice() {
         let now = std::fs::metadata(&record).map_or(0, |file| file.len());
         if now > size {
             size = now;
-            session.kill_if_alive([Who::Agent, Who::Keeper, Who::Agent, Who::Holder][kills % 4]);
+            session.kill_if_alive(
+                [ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Agent, ProcessKind::Holder][kills % 4],
+            );
             kills += 1;
         }
         (!following.runs()).then_some(())
@@ -65,7 +67,7 @@ fn a_killed_driver_and_killed_helpers_run_no_job_twice() {
     let said = lines.len();
     lines.sort_unstable();
     lines.dedup();
-    assert_eq!(lines.len(), said, "each line is said once: {ended:?}");
+    assert_eq!(lines.len(), said, "each line is printed once: {ended:?}");
 }
 
 #[test]
@@ -79,11 +81,11 @@ fn after_all_its_processes_were_killed_the_same_command_continues() {
     let id = repo.ostler(&["up", "-d"]).exits(0).stdout.trim().to_owned();
     patience::until("the gate is there", &[&repo.folder], || repo.folder.join("gate").exists().then_some(()));
     let session = repo.harness.session(&id);
-    // The helpers stand still first, so that none of them starts another.
-    for who in [Who::Holder, Who::Keeper] {
+    // The helpers are stopped first, so that neither of them starts a replacement.
+    for who in [ProcessKind::Holder, ProcessKind::Keeper] {
         session.signal(who, Signal::STOP);
     }
-    for who in [Who::Agent, Who::Holder, Who::Keeper] {
+    for who in [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper] {
         session.kill(who);
     }
     let following = repo.start_in(&repo.folder, &["up"]);
@@ -108,10 +110,10 @@ fn helpers_of_the_driver_that_are_killed_together_are_replaced_and_every_job_run
     patience::until("the gate is there", &[&repo.folder], || repo.folder.join("gate").exists().then_some(()));
     let driver = sessions(&repo).into_iter().find(|one| one["job"] == "up").unwrap();
     let session = repo.harness.session(driver["id"].as_str().unwrap());
-    let (holder, keeper) = (session.living(Who::Holder), session.living(Who::Keeper));
+    let (holder, keeper) = (session.living(ProcessKind::Holder), session.living(ProcessKind::Keeper));
     session.orphan();
-    session.replaced(Who::Holder, &holder);
-    session.replaced(Who::Keeper, &keeper);
+    session.replaced(ProcessKind::Holder, &holder);
+    session.replaced(ProcessKind::Keeper, &keeper);
     std::fs::write(repo.folder.join("gate"), "go").unwrap();
     let ended = following.finish().exits(0);
     assert!(ended.stdout.ends_with("2 jobs succeeded\n"), "{ended:?}");

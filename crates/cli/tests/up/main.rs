@@ -1,4 +1,4 @@
-//! A file of jobs: each runs as soon as what it needs has succeeded, once, whatever is killed.
+//! A file of jobs: each runs once, as soon as the jobs that it needs have succeeded, whichever process is killed.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
@@ -12,7 +12,7 @@ mod running;
 use crate::repo::Repo;
 use serde_json::Value;
 
-/// A repository in which commands find ostler.
+/// A repository in which commands find `ostler` in their PATH.
 pub fn repo() -> Repo {
     let mut repo = Repo::new();
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_ostler"));
@@ -21,7 +21,7 @@ pub fn repo() -> Repo {
     repo
 }
 
-/// Every session there is.
+/// All sessions.
 #[track_caller]
 pub fn sessions(repo: &Repo) -> Vec<Value> {
     repo.ostler(&["ls", "-a", "--json"]).exits(0).json().as_array().unwrap().clone()

@@ -1,9 +1,9 @@
-//! What is wrong with a file is told with its place, and nothing is started.
+//! An error in a file is reported with its line and column, and nothing is started.
 
 use crate::{repo, sessions};
 
 #[test]
-fn a_mistake_is_one_line_with_its_place_and_nothing_is_started() {
+fn an_error_is_one_line_with_its_place_and_nothing_is_started() {
     let repo = repo();
     let job = "[job.a]\nrun = \"true\"\n";
     for (text, said) in [
@@ -15,7 +15,7 @@ fn a_mistake_is_one_line_with_its_place_and_nothing_is_started() {
         ("[job.a]\nrun = \"true\"\nneeds = [\"c\"]", "ostler.toml:3:10: there is no job \"c\""),
         ("[job.a]\nrun = \"no-such-program-here x\"", "ostler.toml:2:1: "),
         ("[job.a]\nrun = \"if\"", "ostler.toml:2:1: "),
-        ("[job.a]\nprompt = \"x\"\nagent = \"nobody\"", "ostler.toml:3:1: "),
+        ("[job.a]\nprompt = \"x\"\nagent = \"unknown\"", "ostler.toml:3:1: "),
         ("[defaults]\nagent = \"gemini\"\n[job.a]\nprompt = \"x\"", "ostler.toml:2:1: gemini is not installed"),
         (
             "[job.a]\nprompt_file = \"gone.md\"\nagent = \"demo\"",
@@ -44,7 +44,7 @@ fn a_mistake_is_one_line_with_its_place_and_nothing_is_started() {
     assert!(refused.complaint().contains("there is no job \"b\""), "{refused:?}");
     let refused = repo.ostler(&["up", "other.toml"]).exits(2);
     assert!(refused.complaint().contains("other.toml cannot be read"), "{refused:?}");
-    // A tree needs a repository.
+    // A worktree needs a repository.
     let outside = repo.harness.root().join("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("ostler.toml"), "[job.a]\nprompt = \"x\"\nagent = \"demo\"\nworktree = true").unwrap();
@@ -57,7 +57,7 @@ fn a_mistake_is_one_line_with_its_place_and_nothing_is_started() {
 }
 
 #[test]
-fn a_name_that_another_session_has_gets_a_number() {
+fn a_job_whose_name_is_taken_gets_a_number() {
     let repo = repo();
     repo.ostler(&["run", "-d", "--name", "a", "--", "sleep", "1000"]).exits(0);
     repo.write("ostler.toml", "[job.a]\nrun = \"true\"\n");

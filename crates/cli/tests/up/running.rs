@@ -39,7 +39,7 @@ run = "echo after $OSTLER_JOB_GOOD >> log"
 }
 
 #[test]
-fn what_has_succeeded_is_run_again_only_when_it_or_what_it_needs_was_changed() {
+fn a_job_that_succeeded_runs_again_only_when_it_or_a_job_that_it_needs_was_changed() {
     let repo = repo();
     let write = |middle: &str| {
         repo.write(
@@ -60,14 +60,14 @@ fn what_has_succeeded_is_run_again_only_when_it_or_what_it_needs_was_changed() {
     write("echo middle >> log");
     repo.ostler(&["up"]).exits(1);
     assert_eq!(log(), "first last middle other");
-    // What failed is tried again, and nothing else.
+    // Only the job that failed runs again.
     repo.write("ok", "");
     let second = repo.ostler(&["up"]).exits(0);
     assert!(second.stdout.contains("first: done before"), "{second:?}");
     assert_eq!(log(), "other");
     repo.ostler(&["up"]).exits(0);
     assert_eq!(log(), "");
-    // What was changed, and what needs it.
+    // The changed job, and the jobs that need it.
     write("echo changed >> log");
     repo.ostler(&["up"]).exits(0);
     assert_eq!(log(), "changed last");
@@ -91,7 +91,7 @@ fn a_run_of_some_jobs_makes_no_other_job_run_again() {
     for only in ["d", "a"] {
         assert!(repo.ostler(&["up", "--only", only]).exits(0).stdout.contains(&format!("{only}: done before")));
     }
-    // Also when the run that has done it is gone.
+    // Also when the session that ran them is deleted.
     repo.ostler(&["archive", &first]).exits(0);
     repo.ostler(&["purge", &first]).exits(0);
     let last = repo.ostler(&["up"]).exits(0);
@@ -111,7 +111,6 @@ fn a_file_that_is_run_already_is_followed_and_not_run_twice() {
         repo.folder.join("gate").exists().then_some(())
     });
     assert_eq!(repo.ostler(&["up", "-d"]).exits(0).stdout.trim(), id);
-    repo.write("other", "[job.slow]\nrun = \"true\"\n");
     let text = std::fs::read_to_string(repo.folder.join("ostler.toml")).unwrap();
     repo.write("ostler.toml", &text.replace("\"true\"", "\"false\""));
     let refused = repo.ostler(&["up"]).exits(7);
@@ -125,7 +124,7 @@ fn a_file_that_is_run_already_is_followed_and_not_run_twice() {
 }
 
 #[test]
-fn stopping_it_stops_its_jobs() {
+fn stopping_the_driver_stops_its_jobs() {
     let repo = repo();
     repo.write("ostler.toml", "[job.a]\nrun = \"sleep 1000\"\n[job.b]\nprompt = \"sleep\"\nagent = \"demo\"\n");
     let id = repo.ostler(&["up", "-d"]).exits(0).stdout.trim().to_owned();
@@ -145,7 +144,7 @@ fn jobs_wait_in_their_queue_for_a_free_slot() {
     repo.harness.configure("[queues.one]\nslots = 1\n");
     let mut text = "[defaults]\nqueue = \"one\"\n".to_owned();
     for name in ["a", "b", "c"] {
-        // Fails when another one is at it.
+        // Fails when another job does the same at this moment.
         text.push_str(&format!("[job.{name}]\nrun = \"mkdir alone && echo {name} >> log && rmdir alone\"\n"));
     }
     repo.write("ostler.toml", &text);
@@ -157,7 +156,7 @@ fn jobs_wait_in_their_queue_for_a_free_slot() {
 }
 
 #[test]
-fn of_several_that_are_started_at_once_one_drives_and_the_others_follow() {
+fn of_several_simultaneous_starts_one_drives_and_the_others_follow() {
     let repo = repo();
     repo.write("ostler.toml", "[job.one]\nrun = \"echo one >> log\"\n[job.two]\nrun = \"mkfifo gate; cat gate\"\n");
     let all: Vec<_> = (0..5).map(|_| repo.start_in(&repo.folder, &["up", "-d"])).collect();
@@ -197,7 +196,7 @@ fn two_files_with_the_same_names_run_at_the_same_time() {
     }
 }
 
-/// A file with a job `fix` that waits until it is released, then writes this word.
+/// A file with a job `fix` that waits until something is written to its pipe, then writes this word.
 fn fixing(repo: &crate::repo::Repo, word: &str) -> String {
     let gate = repo.harness.root().join(word);
     assert!(repo.harness.command("mkfifo").arg(&gate).status().unwrap().success());
@@ -208,7 +207,7 @@ fn fixing(repo: &crate::repo::Repo, word: &str) -> String {
 }
 
 #[test]
-fn in_a_job_the_name_of_a_job_is_that_of_its_own_run() {
+fn in_a_job_the_name_of_another_job_means_that_of_the_same_run() {
     let repo = repo();
     let other = repo.folder.parent().unwrap().join("other");
     repo.git(&["clone", "--quiet", ".", other.to_str().unwrap()]);
@@ -236,7 +235,7 @@ fn in_a_job_the_name_of_a_job_is_that_of_its_own_run() {
     release("GOOD");
     good.finish().exits(0);
     assert_eq!(repo.git_in(&other, &["show", "main:fixed.txt"]), "GOOD");
-    // What is no job of the run is found as everywhere, and one that has not begun is not looked for elsewhere.
+    // A name that is not a job of the run is looked up as usual. A job that has not begun is not looked up elsewhere.
     assert!(std::fs::read_to_string(other.join("gate.json")).unwrap().contains(&failing));
     std::fs::write(repo.folder.join("gate"), "go").unwrap();
     repo.ostler(&["wait", &failing]).exits(1);

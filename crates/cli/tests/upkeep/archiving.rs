@@ -1,7 +1,7 @@
-//! What is put away is out of the way and comes back as it was.
+//! An archived session is not listed any more, can still be read, and is restored as it was.
 
 use crate::harness;
-use ostler_testkit::{Harness, Session, Who};
+use ostler_testkit::{Harness, ProcessKind, Session};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -29,11 +29,11 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn a_session_is_readable_while_put_away_and_comes_back_as_it_was() {
+fn an_archived_session_is_readable_and_is_restored_as_it_was() {
     let harness = harness();
     let session = harness.detach(&["--name", "greeter", "--", "echo", "good morning"]);
     harness.run(&["wait", session.id()]).exits(0);
-    // Its helpers leave a moment later, and take their records along.
+    // Its helpers exit a moment later, and remove their records.
     session.until("only records are left", || (!session.path().join("holder.json").exists()).then_some(()));
     let before = files(&session.path());
     harness.run(&["archive", "greeter"]).exits(0);
@@ -52,7 +52,7 @@ fn a_session_is_readable_while_put_away_and_comes_back_as_it_was() {
     assert_eq!(harness.run(&["logs", session.id()]).exits(0).stdout, "good morning\n");
 }
 
-/// What a session takes on the disk: names and blocks.
+/// What a session uses on the disk: how many names, and the bytes of their blocks.
 fn takes(path: &Path) -> (usize, u64) {
     let stat = std::fs::symlink_metadata(path).unwrap();
     let mut sum = (1, stat.blocks() * 512);
@@ -71,14 +71,14 @@ fn takes(path: &Path) -> (usize, u64) {
 #[test]
 fn an_ended_session_takes_ten_names_and_an_archived_one_a_single_file_that_every_command_reads() {
     let harness = harness();
-    // It ends when its helpers are known.
+    // It ends only when its helpers are known.
     let flag = harness.root().join("flag");
     let until = format!("until={}", flag.display());
     let session = harness.detach(&["--name", "small", "--", &harness.misbehave(), &until]);
-    let helpers = [Who::Holder, Who::Keeper].map(|who| session.living(who));
+    let helpers = [ProcessKind::Holder, ProcessKind::Keeper].map(|who| session.living(who));
     std::fs::write(&flag, "").unwrap();
     harness.run(&["wait", session.id()]).exits(0);
-    session.until("its helpers have left", || helpers.iter().all(|helper| !helper.may_live()).then_some(()));
+    session.until("its helpers have exited", || helpers.iter().all(|helper| !helper.may_live()).then_some(()));
     let (names, bytes) = takes(&session.path());
     assert!(names <= 10 && bytes <= 28 * 1024, "{names} names, {bytes} bytes: {:?}", files(&session.path()).keys());
 
@@ -101,7 +101,7 @@ fn an_ended_session_takes_ten_names_and_an_archived_one_a_single_file_that_every
         assert!(output.complaint().contains("archived"), "{output:?}");
     }
     harness.run(&["stop", session.id()]);
-    assert!(packed.is_file(), "nobody has changed it");
+    assert!(packed.is_file(), "it is unchanged");
     assert!(!harness.run(&["doctor"]).stdout.contains(session.id()));
     harness.run(&["purge", session.id()]).exits(0);
     assert!(!packed.exists());
@@ -122,7 +122,8 @@ fn a_packed_session_that_was_damaged_is_named_and_can_be_deleted() {
     assert_eq!(listed[0]["id"], session.id());
     assert_eq!((&listed[0]["archived"], &listed[0]["last"]), (&true.into(), &serde_json::Value::Null));
     assert!(listed[0].as_object().unwrap().contains_key("last"), "{listed}");
-    assert!(listed[0]["damage"].as_str().is_some() || listed[0]["damaged"].as_str().is_some(), "{listed}");
+    let damage = listed[0]["damage"].as_str().unwrap_or_default();
+    assert!(damage.contains("the archived file is damaged"), "{listed}");
     assert!(harness.run(&["doctor"]).stdout.contains(session.id()));
     let output = harness.run(&["restore", session.id()]);
     assert_ne!(output.code, Some(0), "{output:?}");
@@ -130,11 +131,11 @@ fn a_packed_session_that_was_damaged_is_named_and_can_be_deleted() {
     assert!(!packed.exists());
 }
 
-/// A session in one file, and where in that each of these files begins.
+/// An archived session, its packed file, and the position in it where each of these files begins.
 fn packed_with<'a>(harness: &'a Harness, files: &[&str]) -> (Session<'a>, PathBuf, Vec<usize>) {
     let session = harness.detach(&["--", "echo", "words of it"]);
     harness.run(&["wait", session.id()]).exits(0);
-    // The last that its keeper does: the record of the run becomes a second name of the outcome.
+    // The last step of its keeper: the record of the run becomes a second name of the outcome.
     session.until("it is tidied up", || is_one_file(&session, "run.json", "outcome.json").then_some(()));
     let contents: Vec<Vec<u8>> = files.iter().map(|name| std::fs::read(session.path().join(name)).unwrap()).collect();
     harness.run(&["archive", session.id()]).exits(0);
@@ -158,7 +159,7 @@ fn flip(packed: &Path, at: usize) {
 #[test]
 fn a_damaged_file_in_a_packed_session_costs_that_file_and_doctor_names_it() {
     let harness = harness();
-    // The last one is the record of the run as well: a file with several names is told by the first.
+    // The last one is also the record of the run: of a file with several names, the first name is reported.
     for name in ["runs/1/out.times", "journal.jsonl", "runs/1/out", "outcome.json"] {
         let (session, packed, begins) = packed_with(&harness, &[name]);
         flip(&packed, begins[0]);
@@ -201,7 +202,7 @@ fn an_archived_file_that_is_not_a_packed_session_is_called_damaged() {
         assert!(listed.contains(session.id()) && !listed.contains("Not a directory"), "{listed}");
         harness.run(&["purge", session.id()]).exits(0);
     }
-    // One that was cut off has lost what is at its end: the largest file.
+    // A file that was cut off has lost its end, where the largest file is.
     let (session, packed, _) = packed_with(&harness, &[]);
     let bytes = std::fs::read(&packed).unwrap();
     std::fs::write(&packed, &bytes[..bytes.len() - 1]).unwrap();
@@ -227,13 +228,15 @@ fn an_archive_of_folders_by_an_older_version_is_read_and_restored() {
 }
 
 #[test]
-fn a_running_session_is_ended_properly_before_it_is_put_away() {
+fn a_running_session_is_ended_properly_before_it_is_archived() {
     let harness = harness();
     let (agent, command) = (harness.detach(&["--keep", "demo", "hello"]), harness.detach(&["--", "sleep", "600"]));
     harness.run(&["wait", "--until", "turn", agent.id()]).exits(0);
-    let processes = [Who::Agent, Who::Holder, Who::Keeper].map(|who| [agent.living(who), command.living(who)]).concat();
+    let processes = [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper]
+        .map(|who| [agent.living(who), command.living(who)])
+        .concat();
     harness.run(&["archive", agent.id(), command.id()]).exits(0);
-    assert!(processes.iter().all(|process| !process.may_live()), "somebody of them still lives");
+    assert!(processes.iter().all(|process| !process.may_live()), "one of them is still alive");
     assert_eq!(
         (agent.show().outcome().kind.as_str(), agent.show().outcome().saved.as_str()),
         ("succeeded", "verified")
@@ -259,7 +262,7 @@ fn what_cannot_be_moved_is_named_and_the_others_are_moved() {
 }
 
 #[test]
-fn restore_means_the_archived_session_of_a_name_that_is_in_use_again() {
+fn restore_finds_the_archived_session_of_a_name_that_is_in_use_again() {
     let harness = harness();
     let run = || {
         harness.run(&["run", "--name", "fix", "--", "true"]).exits(0);
@@ -280,7 +283,7 @@ fn restore_means_the_archived_session_of_a_name_that_is_in_use_again() {
 }
 
 #[test]
-fn a_stray_file_in_the_archive_hides_nobody() {
+fn a_stray_file_in_the_archive_hides_no_session() {
     let harness = harness();
     let session = harness.detach(&["--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -319,7 +322,7 @@ fn a_file_in_the_place_of_a_folder_of_the_archive_stops_no_command_and_doctor_na
 }
 
 #[test]
-fn what_is_worth_knowing_about_an_archived_session_is_said_once_and_without_numbers() {
+fn undelivered_messages_and_damage_are_reported_once_and_without_error_numbers() {
     let harness = harness();
     let session = harness.detach(&["demo", "say one"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -351,7 +354,7 @@ fn a_pipe_in_the_place_of_a_packed_session_is_damaged_and_can_be_deleted() {
 }
 
 #[test]
-fn a_session_that_is_resumed_meanwhile_is_never_put_away_alive() {
+fn a_session_that_is_resumed_at_the_same_time_is_never_archived_alive() {
     let harness = harness();
     for _ in 0..10 {
         let session = harness.detach(&["demo", "say hello"]);
@@ -375,10 +378,10 @@ fn of_commands_that_move_one_session_at_once_one_succeeds_and_the_others_say_wha
         let started: Vec<_> = verbs.iter().map(|verb| harness.start(&[verb, session.id()])).collect();
         let outputs: Vec<_> = started.into_iter().map(|one| one.finish()).collect();
         let done = outputs.iter().filter(|output| output.code == Some(0)).count();
-        // What was archived can be purged after it.
+        // An archived session can still be purged.
         assert!(done == 1 || (done == 2 && verbs[0] != verbs[1]), "{verbs:?} {outputs:?}");
         for output in outputs.iter().filter(|output| output.code != Some(0)) {
-            // One that has begun late finds it archived, or does not find it at all.
+            // A command that starts late finds the session archived, or does not find it at all.
             let is_true = match output.code {
                 Some(1) => ["by another command", "another command is working", "is already archived"]
                     .iter()

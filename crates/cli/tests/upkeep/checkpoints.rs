@@ -1,4 +1,4 @@
-//! A transcript that is lost or rewritten costs seconds.
+//! A transcript that is lost or rewritten can be restored from a copy.
 
 use crate::harness;
 use ostler_testkit::{Harness, Session};
@@ -9,7 +9,8 @@ fn listed(harness: &Harness, session: &Session<'_>) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// When the newest copy was taken. An earlier one may be of half a turn: a slow agent has not written the rest by then.
+/// When the newest copy was taken. An earlier copy may have only half a turn, because a slow agent had not written the
+/// rest by then.
 fn newest(harness: &Harness, session: &Session<'_>) -> String {
     listed(harness, session).last().unwrap()["at"].as_str().unwrap().to_owned()
 }
@@ -21,7 +22,7 @@ fn the_transcript_is_copied_while_a_turn_runs_and_at_its_end() {
     let session = harness.detach(&["--keep", "demo", "say one"]);
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     let transcript = session.show().transcript.unwrap();
-    // The agent writes late, and so the copy is taken once more after the turn.
+    // The agent writes late, so another copy is taken after the turn.
     session.until("a copy of all of it", || {
         let whole = std::fs::metadata(&transcript).ok()?.len();
         (listed(&harness, &session).last()?["length"] == whole).then_some(())
@@ -31,7 +32,7 @@ fn the_transcript_is_copied_while_a_turn_runs_and_at_its_end() {
     assert!(copy == std::fs::read(&transcript).unwrap());
 }
 
-/// An ended session, its transcript, and what is in that.
+/// An ended session, the path of its transcript, and its content.
 fn ended(harness: &Harness) -> (Session<'_>, String, Vec<u8>) {
     let session = harness.detach(&["demo", "say one"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -55,7 +56,7 @@ fn a_transcript_that_was_cut_is_put_back_at_the_resume() {
 }
 
 #[test]
-fn a_transcript_that_was_replaced_is_told_once_with_what_puts_the_copy_back() {
+fn a_replaced_transcript_is_reported_once_with_the_command_that_puts_the_copy_back() {
     let harness = harness();
     let (session, transcript, whole) = ended(&harness);
     let text = String::from_utf8(whole.clone()).unwrap();
@@ -144,7 +145,7 @@ fn the_copies_of_an_archived_session_are_listed_and_put_back_and_it_stays_archiv
 }
 
 #[test]
-fn no_copy_is_taken_where_none_is_wanted() {
+fn no_copy_is_taken_when_autosave_is_off() {
     let harness = harness();
     harness.configure("autosave = \"off\"\n");
     let session = harness.detach(&["demo", "say one"]);

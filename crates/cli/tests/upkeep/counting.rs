@@ -52,7 +52,7 @@ fn turns_tokens_and_cost_of_all_sessions_are_counted_where_they_belong() {
     assert_eq!(stats(&harness, &["--all"])["total"], all["total"]);
     assert!(harness.run(&["stats", "--since", "long ago"]).exits(2).complaint().contains("is not a time"));
 
-    // A journal that cannot be read is told, and stops nothing.
+    // A session that cannot be read is reported, and the others are still counted.
     std::fs::write(command.path().join("session.json"), "{").unwrap();
     let damaged = harness.run(&["stats"]).exits(0);
     assert!(damaged.stderr.contains("1 session could not be read and is not counted"), "{damaged:?}");

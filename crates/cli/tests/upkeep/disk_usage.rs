@@ -1,4 +1,4 @@
-//! `du` says what each session uses on the disk, the largest first, and what is left.
+//! `du` prints what each session uses on the disk, the largest first, and the free space.
 
 use crate::harness;
 

@@ -1,7 +1,7 @@
-//! The doctor names what is wrong and what to do about it, and touches nothing.
+//! `doctor` names what is wrong and what to do about it, and changes nothing.
 
 use crate::harness;
-use ostler_testkit::{Harness, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, patience};
 use std::os::unix::fs::PermissionsExt;
 
 /// The problems that need attention, as (what, what to do).
@@ -15,7 +15,7 @@ fn problems(harness: &Harness) -> Vec<(String, String)> {
         .iter()
         .filter(|finding| finding["level"] == "problem")
         .map(|finding| (finding["what"].as_str().unwrap().to_owned(), finding["do"].as_str().unwrap().to_owned()))
-        // Where these tests run is not what they are about.
+        // Problems of the machine that runs the tests do not count.
         .filter(|(what, _)| !what.contains("is in memory") && !what.contains("too little") && !what.contains("logout"))
         .collect();
     if !found.is_empty() {
@@ -25,12 +25,12 @@ fn problems(harness: &Harness) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_healthy_home_needs_nobody() {
+fn a_healthy_home_has_no_problems() {
     let harness = harness();
     assert_eq!(problems(&harness), []);
     let (live, ended) = (harness.detach(&["--", "sleep", "600"]), harness.detach(&["--", "true"]));
     harness.run(&["wait", ended.id()]).exits(0);
-    live.living(Who::Keeper);
+    live.living(ProcessKind::Keeper);
     assert_eq!(problems(&harness), []);
 }
 
@@ -47,22 +47,22 @@ fn a_damaged_folder_is_named_with_what_is_wrong_and_stops_nothing_else() {
 }
 
 #[test]
-fn an_end_that_nobody_saw_is_told_and_recorded_by_the_named_command() {
+fn an_exit_that_was_not_observed_is_reported_and_recorded_by_the_named_command() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
     let found = problems(&harness);
     assert!(found.len() == 1 && found[0].0.contains("without a keeper"), "{found:?}");
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     let found = problems(&harness);
     assert!(found.len() == 1 && found[0].1.starts_with(&format!("ostler wait {}", session.id())), "{found:?}");
-    assert!(!session.run_file("outcome.json").exists(), "a look writes nothing");
+    assert!(!session.run_file("outcome.json").exists(), "`doctor` writes nothing");
     harness.run(&["wait", session.id()]).exits(5);
     assert_eq!(problems(&harness), []);
 }
 
 #[test]
-fn an_agent_that_nobody_keeps_gets_a_keeper_from_the_named_command() {
+fn an_agent_without_helpers_gets_a_keeper_from_the_named_command() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
@@ -77,14 +77,15 @@ fn an_agent_that_nobody_keeps_gets_a_keeper_from_the_named_command() {
 fn helpers_whose_folder_was_deleted_are_named_and_the_named_command_ends_them() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
-    let processes = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
-    // The launcher's copy is its holder already, and loads as one only after that.
+    let processes = [ProcessKind::Keeper, ProcessKind::Holder, ProcessKind::Agent].map(|who| session.living(who));
+    // A fork of the launcher is recorded as the holder already before it executes the holder's program.
     let is_holder = || ostler_sys::process::command_line(processes[1].pid()).iter().any(|word| word == "__holder");
     session.until("it is loaded as a holder", || is_holder().then_some(()));
-    // A keeper that begins asks the record who its holder is; the last thing it does then is to make the next folder.
+    // A keeper that starts reads from the record which process is its holder. Its last step then is to create the next
+    // spare folder.
     let spare = harness.home().join("spare/ready");
     session.until("its keeper has begun", || spare.exists().then_some(()));
-    // A process that writes into it meanwhile makes it come back once.
+    // A process that writes to the folder at the same time may create it again once.
     session.until("its folder is gone", || {
         let _ = std::fs::remove_dir_all(session.path());
         (!session.path().exists()).then_some(())

@@ -1,7 +1,7 @@
-//! `events` tells everything that happens to every session, from files alone.
+//! `events` prints everything that happens to every session, and needs only files for it.
 
 use crate::harness;
-use ostler_testkit::{Harness, Session, Started, Who, patience};
+use ostler_testkit::{Harness, ProcessKind, Session, Started, patience};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -28,14 +28,14 @@ impl Listener {
 
     fn next(&mut self) -> Value {
         if !self.lines.buffer().contains(&b'\n') {
-            assert!(patience::readable(&[self.lines.get_ref().as_fd()], patience::LIMIT), "nothing more was told");
+            assert!(patience::readable(&[self.lines.get_ref().as_fd()], patience::LIMIT), "no further event came");
         }
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// What is told about this session up to and including that.
+    /// The events of this session up to and including `what`.
     fn until(&mut self, session: &Session<'_>, what: &str) -> Vec<String> {
         let mut told = Vec::new();
         loop {
@@ -51,7 +51,7 @@ impl Listener {
 }
 
 #[test]
-fn everything_that_has_happened_is_told_once_and_in_the_order_of_time() {
+fn everything_that_has_happened_is_printed_once_and_in_the_order_of_time() {
     let harness = harness();
     let (first, second) = (harness.detach(&["--", "true"]), harness.detach(&["demo", "hello"]));
     harness.run(&["wait", first.id(), second.id()]).exits(0);
@@ -71,10 +71,10 @@ fn everything_that_has_happened_is_told_once_and_in_the_order_of_time() {
 }
 
 #[test]
-fn a_new_session_is_told_from_its_first_entry_to_its_deletion() {
+fn a_new_session_is_followed_from_its_first_entry_to_its_deletion() {
     let harness = harness();
     let mut listener = Listener::new(&harness);
-    // The listener stands once it has told of a session that came while it did.
+    // The listener is ready once it has printed the events of a session that started after it.
     let session = harness.detach(&["--", "true"]);
     let told = listener.until(&session, "ended");
     assert!(told.contains(&"started".to_owned()) && told.contains(&"exited".to_owned()), "{told:?}");
@@ -101,19 +101,19 @@ fn files_alone_are_enough_and_a_torn_line_is_waited_for() {
     let line = "{\"at\":\"2030-01-01T00:00:00Z\",\"ms\":1,\"run\":1,\"what\":\"teleported\",\"to\":\"é\"}\n";
     let (half, rest) = line.split_at(line.len() / 2);
     journal.write_all(half.as_bytes()).unwrap();
-    // Another session's end is told while this line has none.
+    // The end of another session is printed while this line is incomplete.
     let other = harness.detach(&["--", "true"]);
     listener.until(&other, "ended");
     journal.write_all(rest.as_bytes()).unwrap();
     let event = listener.next();
     assert_eq!((event["what"].as_str(), event["to"].as_str()), (Some("teleported"), Some("é")));
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     harness.run(&["wait", session.id()]).exits(5);
     assert_eq!(listener.until(&session, "ended"), ["ended"]);
 }
 
 #[test]
-fn a_reader_that_stops_ends_it_quietly() {
+fn events_exits_quietly_when_its_reader_stops() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     let mut listener = Listener::new(&harness);
@@ -123,10 +123,10 @@ fn a_reader_that_stops_ends_it_quietly() {
 }
 
 #[test]
-fn without_watches_to_be_had_it_looks_for_itself() {
+fn without_inotify_watches_the_files_are_polled() {
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
         let harness = harness();
-        // The limits of a user namespace are its own.
+        // A user namespace has its own limits.
         let script = format!("echo 0 > /proc/sys/user/{limit} && exec \"$0\" events -f");
         let mut command = harness.command("unshare");
         command.args(["--user", "--map-root-user", "sh", "-c", &script]).arg(harness.program());
@@ -150,7 +150,7 @@ fn told(harness: &Harness, arguments: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn only_the_sessions_that_are_named_are_told() {
+fn only_events_of_the_named_sessions_are_printed() {
     let harness = harness();
     let (first, second, third) = (
         harness.detach(&["--name", "first one", "--", "true"]),
@@ -169,7 +169,7 @@ fn only_the_sessions_that_are_named_are_told() {
 }
 
 #[test]
-fn only_what_happened_since_is_told() {
+fn only_events_since_the_given_time_are_printed() {
     let harness = harness();
     let old = harness.detach(&["--", "true"]);
     harness.run(&["wait", old.id()]).exits(0);
@@ -178,7 +178,7 @@ fn only_what_happened_since_is_told() {
     let has_ended = |text: String| text.contains("\"what\":\"ended\"").then_some(());
     old.until("its end is noted", || std::fs::read_to_string(&journal).ok().and_then(has_ended));
     let all = told(&harness, &[]);
-    // From the middle of what happened on.
+    // From the middle of the events.
     let middle = all[all.len() / 2]["at"].as_str().unwrap();
     let from: jiff::Timestamp = middle.parse().unwrap();
     let later = all.iter().filter(|event| event["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap() >= from);
@@ -188,7 +188,7 @@ fn only_what_happened_since_is_told() {
     let refused = harness.run(&["events", "--since", "yesterday"]).exits(2);
     assert!(refused.stderr.contains("is not a time"), "{}", refused.stderr);
 
-    // Following from now on: of an old session only what happens to it now.
+    // Follow from now on: of an old session only new events are printed.
     let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     File::options().write(true).open(&journal).unwrap().set_modified(hour_ago).unwrap();
     let mut command = harness.command(harness.program());
@@ -196,7 +196,7 @@ fn only_what_happened_since_is_told() {
     let mut listener = Listener::of(command);
     let _other = harness.detach(&["--", "true"]);
     let mut commands = ["archive", "restore"].into_iter().cycle();
-    // It is not known when it has begun to watch.
+    // It is not known when it begins to watch, so this is repeated.
     while !patience::readable(&[listener.lines.get_ref().as_fd()], std::time::Duration::from_millis(100)) {
         harness.run(&[commands.next().unwrap(), old.id()]).exits(0);
     }

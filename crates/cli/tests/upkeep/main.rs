@@ -1,5 +1,5 @@
-//! Looking after sessions: putting away, deleting, diagnosing, listening, upgrading. One binary, because linking costs
-//! more than running.
+//! Upkeep of sessions: archiving, deleting, diagnosing, events, upgrading. One binary, because linking takes longer
+//! than running.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 

@@ -1,4 +1,4 @@
-//! What is deleted is deleted for good, what lives is not, and nothing half-deleted is ever shown.
+//! A purged session cannot be restored, a live session is not purged, and a half-deleted one is never shown.
 
 use crate::harness;
 use ostler_testkit::Harness;
@@ -9,7 +9,7 @@ fn names(harness: &Harness, folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_live_session_is_refused_and_goes_on() {
+fn a_live_session_is_not_purged_and_keeps_running() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     let output = harness.run(&["purge", session.id()]).exits(1);
@@ -18,7 +18,7 @@ fn a_live_session_is_refused_and_goes_on() {
 }
 
 #[test]
-fn ended_and_archived_sessions_go_for_good_and_a_dry_run_only_says_so() {
+fn ended_and_archived_sessions_are_deleted_and_a_dry_run_only_lists_them() {
     let harness = harness();
     let (ended, archived) = (harness.detach(&["--", "true"]), harness.detach(&["--", "true"]));
     harness.run(&["wait", ended.id(), archived.id()]).exits(0);
@@ -32,7 +32,7 @@ fn ended_and_archived_sessions_go_for_good_and_a_dry_run_only_says_so() {
 }
 
 #[test]
-fn only_what_ended_long_enough_ago_is_swept_out_of_the_archive() {
+fn only_what_ended_long_enough_ago_is_purged_from_the_archive() {
     let harness = harness();
     let (kept, archived) = (harness.detach(&["--", "true"]), harness.detach(&["--", "true"]));
     harness.run(&["wait", kept.id(), archived.id()]).exits(0);
@@ -40,7 +40,7 @@ fn only_what_ended_long_enough_ago_is_swept_out_of_the_archive() {
     assert_eq!(harness.run(&["purge", "--archived", "--older-than", "1h"]).exits(0).stdout, "");
     let swept = harness.run(&["purge", "--archived", "--older-than", "0s"]).exits(0).stdout;
     assert_eq!(swept, format!("{}: purged\n", archived.id()));
-    assert!(kept.show().ended, "what was not put away stays");
+    assert!(kept.show().ended, "what was not archived stays");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_damaged_session_is_deleted_by_name_but_not_while_its_agent_lives() {
 }
 
 #[test]
-fn a_whole_name_goes_before_the_beginning_of_another_one_and_only_a_whole_name_deletes() {
+fn a_whole_name_has_precedence_over_a_prefix_and_only_a_whole_name_deletes() {
     let harness = harness();
     harness.run(&["run", "--name", "web", "--", "true"]).exits(0);
     harness.run(&["archive", "web"]).exits(0);
@@ -88,5 +88,5 @@ fn a_whole_name_goes_before_the_beginning_of_another_one_and_only_a_whole_name_d
     let again = harness.run(&["purge", "web"]).exits(3);
     assert!(again.complaint().contains("did you mean web-prod?"), "{again:?}");
     assert!(longer.show().ended);
-    assert_eq!(harness.run(&["show", "--json", "web"]).exits(0).json()["name"], "web-prod", "looking needs less");
+    assert_eq!(harness.run(&["show", "--json", "web"]).exits(0).json()["name"], "web-prod", "a prefix is enough");
 }

@@ -1,17 +1,17 @@
-//! `doctor --fix` repairs what is safe, says each thing that it did, and leaves everything else alone.
+//! `doctor --fix` repairs what can be repaired safely, prints each repair, and changes nothing else.
 
 use crate::harness;
-use ostler_testkit::{Harness, Who};
+use ostler_testkit::{Harness, ProcessKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What it did.
+/// The repairs that it reports.
 #[track_caller]
 fn repaired(harness: &Harness) -> Vec<String> {
     let found = harness.run(&["doctor", "--fix", "--json"]).json();
     let repaired = found.as_array().unwrap().iter().filter(|finding| finding["level"] == "repaired");
     let words = repaired.map(|finding| finding["what"].as_str().unwrap().to_owned());
-    // Other tests on this machine leave cgroups too.
+    // Other tests on this machine leave cgroups, too.
     words.filter(|words| !words.contains("cgroup")).collect()
 }
 
@@ -21,19 +21,19 @@ fn make_old(path: &Path) {
 }
 
 #[test]
-fn an_end_that_nobody_saw_is_recorded_and_its_socket_goes() {
+fn an_exit_that_was_not_observed_is_recorded_and_its_socket_is_removed() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
-    assert_eq!(repaired(&harness), [""; 0], "an agent that lives is nothing to repair");
-    session.kill(Who::Agent);
+    assert_eq!(repaired(&harness), [""; 0], "a living agent needs no repair");
+    session.kill(ProcessKind::Agent);
     assert_eq!(repaired(&harness), [format!("recorded how {} ended: lost", session.id())]);
     assert!(session.run_file("outcome.json").exists() && !session.path().join("sock").exists());
     assert_eq!(repaired(&harness), [""; 0], "there is nothing left to do");
 }
 
 #[test]
-fn what_was_cut_off_goes_and_what_is_not_ours_stays() {
+fn half_made_folders_are_removed_and_foreign_files_stay() {
     let harness = harness();
     let session = harness.detach(&["--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -55,12 +55,12 @@ fn what_was_cut_off_goes_and_what_is_not_ours_stays() {
     let there = [&gone, &old, &young, &strange, &stale].map(|path: &PathBuf| path.exists());
     assert_eq!(there, [false, false, true, true, true]);
     let doctor = harness.run(&["doctor"]).stdout;
-    assert!(doctor.contains(&format!("rm {}", stale.display())), "a person is told how: {doctor}");
+    assert!(doctor.contains(&format!("rm {}", stale.display())), "the command is named: {doctor}");
     assert!(session.path().exists());
 }
 
 #[test]
-fn an_empty_cgroup_that_nobody_owns_goes_and_one_in_use_stays() {
+fn an_empty_cgroup_without_an_owner_is_removed_and_one_in_use_stays() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     let record = std::fs::read(session.run_file("run.json")).unwrap();
@@ -71,30 +71,31 @@ fn an_empty_cgroup_that_nobody_owns_goes_and_one_in_use_stays() {
     let left = group.with_file_name(format!("ostler-0aqx73sx-1-{}", std::process::id()));
     std::fs::create_dir(&left).unwrap();
     harness.run(&["doctor", "--fix"]);
-    assert!(left.exists(), "the process that has just made one is about to enter it");
+    assert!(left.exists(), "the process that has just created it may be about to enter it");
     make_old(&left);
     make_old(&group);
     let said = harness.run(&["doctor", "--fix"]).stdout;
-    // Groups belong to the machine: a `doctor --fix` of another test may have removed it before, and then this one says nothing.
+    // Cgroups are shared by the whole machine: a `doctor --fix` of another test may have removed this one before, and
+    // then nothing is printed.
     assert!(!left.exists(), "{said}");
     assert!(group.exists());
     session.stop();
 }
 
 #[test]
-fn what_lives_on_after_agent_and_helpers_were_killed_is_named_with_the_command_that_ends_it() {
+fn processes_left_by_a_killed_session_are_named_with_the_command_that_ends_them() {
     let harness = harness();
     let misbehave = harness.misbehave();
     let session = harness.detach(&["--", &misbehave, "scatter=2", "forever"]);
     session.until_printed("scattered 2");
     if !std::fs::read_to_string(session.run_file("run.json")).unwrap().contains("ostler-") {
-        return eprintln!("left out: without a cgroup nobody knows whose they are");
+        return eprintln!("left out: without a cgroup the owner of a process is not known");
     }
     session.orphan();
-    session.kill(Who::Agent);
+    session.kill(ProcessKind::Agent);
     let said = harness.run(&["doctor", "--fix"]).exits(1).stdout;
     let line = said.lines().find(|line| line.contains(&format!("2 processes of {} left in", session.id()))).unwrap();
-    assert_eq!(harness.alive().len(), 2, "nobody asked for a signal");
+    assert_eq!(harness.alive().len(), 2, "`doctor --fix` sends no signal");
     let (_, remedy) = line.rsplit_once("; ").unwrap();
     assert!(harness.command("sh").args(["-c", remedy]).status().unwrap().success(), "{remedy}");
     harness.nothing_is_left();
@@ -110,8 +111,8 @@ fn the_orphaned_tool_of_a_claude_that_is_gone_is_named_and_only_named() {
     let script = format!("setsid sleep 600 > {}/a.output 2>&1 & echo $!", tasks.display());
     let output = harness.command("sh").args(["-c", &script]).output().unwrap();
     let pid = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    // It may not have opened its output yet.
-    let line = ostler_testkit::patience::until("the doctor names it", &[&tasks], || {
+    // The process may not have opened its output yet.
+    let line = ostler_testkit::patience::until("`doctor` names it", &[&tasks], || {
         let found = harness.run(&["doctor"]).stdout;
         found.lines().find(|line| line.contains("0f-conversation")).map(str::to_owned)
     });
@@ -120,7 +121,7 @@ fn the_orphaned_tool_of_a_claude_that_is_gone_is_named_and_only_named() {
         "{line}"
     );
     harness.run(&["doctor", "--fix"]).exits(1);
-    assert!(Path::new(&format!("/proc/{pid}")).exists(), "nobody asked for a signal");
+    assert!(Path::new(&format!("/proc/{pid}")).exists(), "`doctor --fix` sends no signal");
     let ended = harness.command("sh").args(["-c", &format!("kill -- -{pid} || kill {pid}")]).status().unwrap();
     assert!(ended.success());
 }

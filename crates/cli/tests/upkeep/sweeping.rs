@@ -1,5 +1,5 @@
-//! What has ended long ago is put away and deleted when config.toml says so, and nobody writes to what was put away
-//! without its being seen.
+//! Sessions that ended long ago are archived and deleted when config.toml says so, and changes to the transcript of an
+//! archived session are noticed.
 
 use crate::harness;
 use ostler_testkit::{Harness, Session};
@@ -20,7 +20,7 @@ fn away(harness: &Harness, session: &Session<'_>) -> Option<PathBuf> {
     months.map(|month| month.path().join(session.id())).find(|path| path.exists())
 }
 
-/// The hour that must lie between two sweeps passes for the note of the last one.
+/// Sets the time of the last sweep back by an hour, the least time between two sweeps.
 fn an_hour_passes(harness: &Harness) {
     let note = harness.home().join("sweep.lock");
     let mut look: Value = serde_json::from_slice(&std::fs::read(&note).unwrap()).unwrap();
@@ -30,7 +30,7 @@ fn an_hour_passes(harness: &Harness) {
 }
 
 #[test]
-fn nothing_is_swept_unless_it_was_asked_for() {
+fn nothing_is_swept_unless_it_is_configured() {
     let harness = harness();
     let session = ended(&harness, &["--", "true"]);
     ended(&harness, &["--", "true"]);
@@ -38,7 +38,7 @@ fn nothing_is_swept_unless_it_was_asked_for() {
 }
 
 #[test]
-fn a_run_puts_away_what_has_ended_and_leaves_what_runs_or_has_messages() {
+fn a_run_archives_what_has_ended_and_leaves_what_runs_or_has_messages() {
     let harness = harness();
     let (over, live) = (ended(&harness, &["demo", "say one"]), harness.detach(&["--", "sleep", "600"]));
     let waiting = ended(&harness, &["demo", "say two"]);
@@ -48,20 +48,20 @@ fn a_run_puts_away_what_has_ended_and_leaves_what_runs_or_has_messages() {
     assert!(output.stderr.contains("archived 1 session (archive_after in config.toml)"), "{output:?}");
     assert!(away(&harness, &over).is_some() && live.path().exists() && waiting.path().exists());
 
-    // Not before an hour has passed.
+    // There is no other sweep within the hour.
     let next = ended(&harness, &["--", "true"]);
     assert_eq!(harness.run(&["run", "--", "true"]).exits(0).stderr, "");
     assert!(next.path().exists());
 }
 
 #[test]
-fn what_was_put_away_long_ago_is_deleted_counted_from_then() {
+fn archived_sessions_are_purged_by_the_time_since_they_were_archived() {
     let harness = harness();
     let (first, second) = (ended(&harness, &["--", "true"]), ended(&harness, &["--", "true"]));
     harness.run(&["archive", first.id()]).exits(0);
     harness.configure("purge_after = \"1h\"\n");
     harness.run(&["run", "--", "true"]).exits(0);
-    assert!(away(&harness, &first).is_some(), "it was put away just now");
+    assert!(away(&harness, &first).is_some(), "it was archived just now");
 
     harness.configure("purge_after = \"0s\"\n");
     an_hour_passes(&harness);
@@ -71,7 +71,7 @@ fn what_was_put_away_long_ago_is_deleted_counted_from_then() {
 }
 
 #[test]
-fn the_idle_are_put_away_on_request_and_those_that_work_are_not() {
+fn idle_sessions_are_archived_on_request_and_working_ones_are_not() {
     let harness = harness();
     let (over, works) = (ended(&harness, &["--", "true"]), harness.detach(&["--", "sleep", "600"]));
     let idle = harness.detach(&["--keep", "demo", "say one"]);
@@ -84,7 +84,7 @@ fn the_idle_are_put_away_on_request_and_those_that_work_are_not() {
 }
 
 #[test]
-fn nobody_writes_to_what_was_put_away_without_its_being_seen() {
+fn changes_to_an_archived_session_are_refused_or_noticed() {
     let harness = harness();
     let session = ended(&harness, &["demo", "say one"]);
     let transcript = session.show().transcript.unwrap();
@@ -99,15 +99,18 @@ fn nobody_writes_to_what_was_put_away_without_its_being_seen() {
         assert!(output.complaint().contains(&format!("ostler restore {}", session.id())), "{output:?}");
     }
 
-    let mut bytes = std::fs::read(&transcript).unwrap();
-    bytes.extend(b"{\"somebody\":\"else\"}\n");
-    std::fs::write(&transcript, bytes).unwrap();
+    let archived = std::fs::read(&transcript).unwrap();
+    std::fs::write(&transcript, [&archived[..], b"{\"other\":\"writer\"}\n"].concat()).unwrap();
     let alarm = session.show().alarm.unwrap();
     assert!(alarm.starts_with("its transcript was changed ("), "{alarm}");
     let restored = harness.run(&["restore", session.id()]).exits(0);
     assert!(restored.stderr.contains("its transcript was changed"), "{restored:?}");
-    let copies = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
-    assert!(copies.lines().count() > 0, "what it was is kept");
+    // There is a copy of the old content, and it can be put back.
+    let copies = harness.run(&["checkpoints", session.id(), "--json"]).exits(0).stdout;
+    let copies: Vec<Value> = copies.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let copy = copies.iter().find(|copy| copy["length"] == archived.len()).unwrap_or_else(|| panic!("{copies:?}"));
+    harness.run(&["checkpoints", "restore", session.id(), copy["at"].as_str().unwrap()]).exits(0);
+    assert!(std::fs::read(&transcript).unwrap() == archived);
 }
 
 #[test]
@@ -125,13 +128,13 @@ fn a_clock_that_jumps_a_year_ahead_deletes_nothing_unless_it_stays_there() {
     an_hour_passes(&harness);
     assert_eq!(sweep(YEAR), "", "a jump of the clock is not age");
     assert!(away(&harness, &old).is_some());
-    assert_eq!(sweep(0), "", "nor is the way back");
+    assert_eq!(sweep(0), "", "nor is the jump back");
     an_hour_passes(&harness);
     assert_eq!(sweep(0), "", "it is not old");
     assert!(away(&harness, &old).is_some());
 
     sweep(YEAR);
     an_hour_passes(&harness);
-    assert!(sweep(YEAR).contains("purged 1 session"), "it is the time now");
+    assert!(sweep(YEAR).contains("purged 1 session"), "the clock stayed there");
     assert!(away(&harness, &old).is_none());
 }

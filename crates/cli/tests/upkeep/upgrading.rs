@@ -1,31 +1,32 @@
-//! A newer binary takes over under running sessions, and their agents notice nothing.
+//! A newer binary replaces the keepers of running sessions, and their agents are not affected.
 
 use crate::harness;
-use ostler_testkit::{Poller, Session, Who};
+use ostler_testkit::{Poller, ProcessKind, Session};
 use std::path::PathBuf;
 
 fn binary_of_keeper(session: &Session<'_>) -> PathBuf {
-    std::fs::read_link(format!("/proc/{}/exe", session.living(Who::Keeper).pid())).unwrap()
+    std::fs::read_link(format!("/proc/{}/exe", session.living(ProcessKind::Keeper).pid())).unwrap()
 }
 
 #[test]
-fn every_keeper_is_replaced_by_one_of_the_new_binary_and_no_agent_notices() {
+fn every_keeper_is_replaced_by_one_of_the_new_binary_and_no_agent_is_affected() {
     let harness = harness();
     let sessions = [
         harness.detach(&["--", "sleep", "600"]),
         harness.detach(&["-t", "--", "sh"]),
         harness.detach(&["--keep", "demo"]),
     ];
-    let before = sessions.map(|session| [Who::Agent, Who::Holder, Who::Keeper].map(|who| session.living(who)));
+    let before = sessions
+        .map(|session| [ProcessKind::Agent, ProcessKind::Holder, ProcessKind::Keeper].map(|who| session.living(who)));
     let pollers = sessions.map(|session| Poller::start(&session, |seen| seen.alive));
     let newer = harness.copied_program("ostler-newer");
     let output = harness.command(&newer).arg("upgrade").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     for (session, [agent, holder, keeper]) in sessions.iter().zip(&before) {
-        let now = session.living(Who::Keeper);
+        let now = session.living(ProcessKind::Keeper);
         assert_ne!(&now, keeper);
-        assert_eq!((&session.living(Who::Agent), &session.living(Who::Holder)), (agent, holder));
+        assert_eq!((&session.living(ProcessKind::Agent), &session.living(ProcessKind::Holder)), (agent, holder));
         assert_eq!(binary_of_keeper(session), newer);
         let line = format!("{}: {v} → {v} (pid {})\n", session.id(), now.pid(), v = env!("CARGO_PKG_VERSION"));
         assert!(said.contains(&line), "{said}");
@@ -33,11 +34,11 @@ fn every_keeper_is_replaced_by_one_of_the_new_binary_and_no_agent_notices() {
     for poller in pollers {
         poller.saw_nothing_wrong();
     }
-    // The next one that is needed comes from the new binary as well.
-    let keeper = sessions[0].kill(Who::Keeper);
-    sessions[0].replaced(Who::Keeper, &keeper);
+    // The next replacement keeper also runs the new binary.
+    let keeper = sessions[0].kill(ProcessKind::Keeper);
+    sessions[0].replaced(ProcessKind::Keeper, &keeper);
     assert_eq!(binary_of_keeper(&sessions[0]), newer);
-    // They still do their work.
+    // The sessions still work.
     harness.run(&["send", sessions[2].id(), "hello"]).exits(0);
     harness.run(&["wait", "--until", "turn", sessions[2].id()]).exits(0);
     assert_eq!(sessions[2].show().turns, 1);
@@ -59,7 +60,7 @@ fn a_session_without_helpers_gets_them() {
 }
 
 #[test]
-fn output_goes_on_byte_for_byte_over_many_upgrades() {
+fn output_continues_byte_for_byte_over_many_upgrades() {
     let harness = harness();
     let enough = harness.root().join("enough");
     let script = format!("i=0; until [ -e {} ]; do seq $i $((i + 999)); i=$((i + 1000)); done", enough.display());
@@ -76,7 +77,7 @@ fn output_goes_on_byte_for_byte_over_many_upgrades() {
 }
 
 #[test]
-fn what_has_ended_needs_no_keeper() {
+fn an_ended_session_gets_no_keeper() {
     let harness = harness();
     let session = harness.detach(&["--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);

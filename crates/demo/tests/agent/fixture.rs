@@ -1,5 +1,5 @@
-//! Starts the agent with a home folder of its own, talks to it, and ends it when the test is over. Nothing here sleeps:
-//! every wait is for a line, a file or a process, and gives up after half a minute.
+//! Starts the agent with a home folder of its own, sends to it and reads from it, and ends it when the test is over.
+//! Nothing here sleeps: every wait is for a line, a file or a process, and gives up after half a minute.
 
 #![expect(clippy::panic, reason = "a test that waits in vain has failed")]
 
@@ -17,11 +17,11 @@ use uuid::Uuid;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One conversation's surroundings.
+/// The environment of one conversation.
 pub struct Fixture {
     pub home: TempDir,
     pub session: Uuid,
-    /// Whether lines reach the transcript by its timer; if not, only by a proper end.
+    /// Whether the timer writes lines to the transcript; if not, only an orderly exit does.
     pub saves_by_timer: bool,
 }
 
@@ -30,7 +30,7 @@ impl Fixture {
         Fixture { home: tempfile::tempdir().unwrap(), session: Uuid::new_v4(), saves_by_timer: true }
     }
 
-    /// As after a kill that comes at once: nothing reaches the transcript in time.
+    /// As if the agent were killed at once: no line reaches the transcript in time.
     pub fn too_late() -> Fixture {
         Fixture { saves_by_timer: false, ..Fixture::new() }
     }
@@ -71,7 +71,7 @@ impl Fixture {
         ostler_demo::transcript_path(self.home.path(), &cwd, self.session)
     }
 
-    /// The lines on disk that can be read; none when there is no file.
+    /// The lines on disk that can be parsed; none when there is no file.
     pub fn transcript(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.transcript_path()).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -81,7 +81,7 @@ impl Fixture {
         self.transcript().iter().any(|line| &line["uuid"] == uuid)
     }
 
-    /// Waits until the agent writes its transcript. Call `then` to make it do so.
+    /// Waits until the agent writes its transcript. `then` makes it do so.
     pub fn await_transcript(&self, then: impl FnOnce()) {
         let folder = self.transcript_path().parent().unwrap().to_owned();
         std::fs::create_dir_all(&folder).unwrap();
@@ -105,7 +105,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Sends a prompt and gives its uuid.
+    /// Sends a prompt and returns its uuid.
     pub fn prompt(&mut self, text: &str) -> Value {
         let uuid = json!(Uuid::new_v4().to_string());
         self.prompt_as(&uuid, text);
@@ -133,7 +133,7 @@ impl Agent {
         self.stdin = None;
     }
 
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     pub fn line(&mut self) -> Option<Value> {
         let mut searched = 0;
         loop {
@@ -153,7 +153,7 @@ impl Agent {
         }
     }
 
-    /// All lines up to the next of this type, which is the last of them.
+    /// All lines up to the next of this type, which is included.
     pub fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut lines = Vec::new();
         while let Some(line) = self.line() {
@@ -178,14 +178,15 @@ impl Agent {
                 break;
             }
         }
-        // The call is announced before its process is started; then it stays, for all tests that ask for it.
+        // The call is announced before its process is started. In all tests that use this, the process then keeps
+        // running.
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let pid = || std::fs::read_to_string(&children).unwrap().split_whitespace().next()?.parse().ok();
         await_true("a tool's process", || pid().is_some());
         OwnedProcess::open(pid().unwrap())
     }
 
-    /// Waits until an agent with much to say sleeps, because nobody takes it.
+    /// Waits until an agent that prints a lot sleeps, because its output is not read.
     pub fn await_full_output(&self) {
         let half = rustix::pipe::fcntl_getpipe_size(&self.stdout).unwrap() as u64 / 2;
         let status = format!("/proc/{}/status", self.child.id());
@@ -199,7 +200,7 @@ impl Agent {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the process to end; its exit code, or none when a signal killed it.
+    /// Waits until the process exits. Returns its exit code, or `None` when a signal killed it.
     pub fn exit(&mut self) -> Option<i32> {
         let pidfd = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).unwrap();
         await_readable(pidfd.as_fd(), "the agent's end");
@@ -251,7 +252,7 @@ pub fn await_readable(fd: BorrowedFd<'_>, what: &str) {
     assert_eq!(ready, 1, "waited in vain for {what}");
 }
 
-/// For what the kernel tells only those who ask.
+/// For states of which the kernel sends no notification.
 fn await_true(what: &str, is_true: impl Fn() -> bool) {
     let given_up = Instant::now() + PATIENCE;
     while !is_true() {
@@ -260,7 +261,7 @@ fn await_true(what: &str, is_true: impl Fn() -> bool) {
     }
 }
 
-/// What the lines are about: `system`, `assistant:text`, `assistant:tool_use`, `user:tool_result`, `result`, …
+/// The kinds of the lines: `system`, `assistant:text`, `assistant:tool_use`, `user:tool_result`, `result`, …
 pub fn outline(lines: &[Value]) -> Vec<String> {
     let about = |line: &Value| {
         let kind = line["type"].as_str().unwrap_or("?").to_owned();

@@ -1,4 +1,4 @@
-//! An interrupt ends a turn, wherever it is, and nothing else.
+//! An interrupt ends a turn at any point, and nothing else.
 
 use crate::fixture::{Fixture, outline};
 

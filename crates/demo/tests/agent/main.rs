@@ -1,4 +1,4 @@
-//! The demo agent as others meet it: a process, its pipes or its terminal, its exit code and its transcript.
+//! The demo agent from the outside: a process, its pipes or its terminal, its exit code and its transcript.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 

@@ -1,4 +1,4 @@
-//! Questions: asked over the same pipes, answered by the process that holds them.
+//! Questions: asked and answered over the same pipes as prompts.
 
 use serde_json::{Value, json};
 
@@ -69,11 +69,11 @@ fn an_interrupted_question_is_withdrawn() {
 }
 
 #[test]
-fn a_question_that_nobody_can_answer_any_more_is_denied() {
+fn a_question_after_the_end_of_input_is_denied() {
     let fixture = Fixture::new();
     let (mut agent, _) = asking(&fixture);
     agent.end_input();
-    assert!(agent.result()["result"].as_str().unwrap().contains("nobody can answer"));
+    assert!(agent.result()["result"].as_str().unwrap().contains("no answer can come"));
     assert_eq!(agent.exit(), Some(0));
 }
 

@@ -1,4 +1,4 @@
-//! The transcript: late, but there after every proper end.
+//! The transcript: written late, but complete after every orderly exit.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, OwnedProcess, outline, read};
 
 #[test]
-fn the_story_fails_a_test_mends_the_program_and_passes_it_for_real() {
+fn the_story_fails_a_test_repairs_the_program_and_passes_it() {
     let fixture = Fixture::new();
     let mut agent = fixture.start();
     agent.prompt("fix the login bug");

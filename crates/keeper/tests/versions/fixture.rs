@@ -1,4 +1,4 @@
-//! A session made by hand, whose holder is the test.
+//! A session made by hand. The test itself is the holder.
 
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
@@ -25,7 +25,7 @@ use rustix::process::Signal;
 use std::ffi::CString;
 use std::path::PathBuf;
 
-/// In the environment of a session, makes its keepers speak as those of a later version.
+/// In the environment of a session, makes its keepers send what a later version might send.
 pub const NEWER_KEEPER: &str = "OSTLER_TEST_NEWER_KEEPER";
 
 const SCRIPT: [&str; 3] = ["sh", "-c", "echo hello; exec sleep 600"];
@@ -42,7 +42,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Starts the program and opens what a holder of today opens.
+    /// Starts the program and opens what a holder of the present version opens.
     pub fn set() -> Fixture {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(Dir::open(home.path()).unwrap());
@@ -95,7 +95,7 @@ impl Fixture {
         self.home.path().to_owned()
     }
 
-    /// holder.json as another version might write it; `"PROCESS"` stands for who the test is.
+    /// holder.json as another version might write it; `"PROCESS"` is replaced by the identity of the test.
     pub fn write_holder(&self, json: &str) {
         let me = serde_json::to_string(&Identity::me().unwrap()).unwrap();
         let json = json.replace("\"PROCESS\"", me.trim_start_matches('{').trim_end_matches('}'));
@@ -173,7 +173,7 @@ impl Fixture {
 }
 
 impl Drop for Fixture {
-    /// A test that failed leaves nothing running.
+    /// A test that failed leaves no process running.
     fn drop(&mut self) {
         for process in self.keepers.iter().chain([&self.agent]) {
             if process.may_live() {
@@ -190,18 +190,18 @@ pub fn kill(process: &Identity) {
     patience::ended(process);
 }
 
-/// Puts the request into the inbox and tells the process that keeps the session.
+/// Puts the request into the inbox and tells the keeper of the session.
 pub fn request_stop(folder: &Folder) {
     let kind = RequestKind::Stop { how: StopHow::Interrupt, grace_ms: 10_000, why: "test".to_owned() };
     let request = Request { id: "a-request".to_owned(), at: Timestamp::now(), by: "a test".to_owned(), run: 1, kind };
     inbox::append(folder, &request).unwrap();
     let keeper = socket::reach(folder.dir()).unwrap().unwrap();
     socket::transmit(&keeper, &wire::encode(&Call::Request { id: request.id })).unwrap();
-    // Its answer, or the end of it: either way it has been heard.
+    // Its answer, or the end of the connection: in both cases it has received the request.
     assert!(patience::readable(&[keeper.as_fd()], patience::LIMIT));
 }
 
-/// Starts a session as `ostler run` does, with keepers that speak as those of a later version.
+/// Starts a session as `ostler run` does, with keepers that send what a later version might send.
 pub fn launch(home: &Home) -> Place {
     let mut environment = environment();
     environment.push(text(&format!("{NEWER_KEEPER}=1")));

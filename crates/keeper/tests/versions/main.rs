@@ -1,9 +1,9 @@
-//! Holder and keeper of different versions work together: a name or a letter that one side does not know is handed on or
-//! ignored, one that is missing is done without.
+//! Holder and keeper of different versions work together: a name or a letter that one side does not know is passed on
+//! or ignored, and the other side works without one that is missing.
 //!
-//! This program is at once the test and the helpers under test: started with a helper's word it becomes one, as `ostler`
-//! does. So it has no test harness of its own, and its tests run one after the other: the test plays the holder, and a
-//! keeper ends whatever else its holder has started.
+//! This program is both the test and the helpers under test: started with a helper's word it becomes that helper, as
+//! `ostler` does. So it has no test harness of its own. Its tests run one after the other, because the test is the
+//! holder, and a keeper ends whatever else its holder has started.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -58,8 +58,8 @@ fn main() {
     std::process::exit(if failed == 0 { 0 } else { 101 });
 }
 
-/// An older holder opened less: no pidfd of the agent, no binary to start helpers from, no standard error, no pipe between
-/// the agent's and its file.
+/// An older holder opened less: no pidfd of the agent, no binary to start helpers from, no standard error, no pipe
+/// between the agent's pipe and its file.
 fn a_keeper_works_under_an_older_holder() {
     let mut fixture = Fixture::set();
     fixture.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
@@ -84,7 +84,7 @@ fn a_keeper_writes_first_what_its_predecessor_left_on_the_way() {
     assert_eq!(fixture.outcome().kind, Kind::Stopped);
 }
 
-/// A newer holder hands over more, says more and writes more.
+/// A newer holder hands over more, sends more and writes more.
 fn a_keeper_works_under_a_newer_holder() {
     let mut fixture = Fixture::set();
     fixture.write_holder(r#"{"PROCESS","version":"9.9.9","crashes":0,"gave_up":false,"mood":"fine"}"#);
@@ -95,7 +95,7 @@ fn a_keeper_works_under_a_newer_holder() {
     }
     fixture.until_printed("hello\n");
     for packet in [&b"z"[..], b"eager"] {
-        // The second begins like "the agent has exited", which it has not: only the files decide.
+        // The second begins like "the agent has exited", but the agent has not: only the files decide.
         socket::transmit(&fixture.line, packet).unwrap();
     }
     fixture.stop_as_its_holder();
@@ -119,7 +119,7 @@ fn unknown_handles_reach_the_replacement_and_the_next_keeper() {
     assert_eq!(handed_on(&replacement), Some(expected.clone()));
 
     fixture.kill(&keeper);
-    let next = patience::until("the next keeper stands", &[&folder], || {
+    let next = patience::until("the next keeper is up", &[&folder], || {
         let next = fixture.folder.keeper().unwrap()?.process;
         (next != keeper).then_some(next)
     });
@@ -130,7 +130,7 @@ fn unknown_handles_reach_the_replacement_and_the_next_keeper() {
     patience::ended(&replacement);
 }
 
-/// Which file a process was handed under the name that nobody knows.
+/// Which file a process was handed under the unknown name.
 fn handed_on(process: &Identity) -> Option<String> {
     let argument =
         command_line(process.pid()).into_iter().find_map(|word| Some(word.strip_prefix("future=")?.to_owned()))?;
@@ -138,18 +138,18 @@ fn handed_on(process: &Identity) -> Option<String> {
     Some(link.to_string_lossy().into_owned())
 }
 
-/// The session is launched as `ostler run` does it; its keepers give orders that its holder has never heard of.
+/// The session is launched as `ostler run` does it; its keepers give orders that its holder does not know.
 fn a_holder_works_under_a_newer_keeper() {
     let home = tempfile::tempdir().unwrap();
     let root = home.path().to_string_lossy().into_owned();
     let home = Home::find(&|name| (name == "OSTLER_HOME").then(|| root.clone())).unwrap();
     let place = fixture::launch(&home);
     let folder = place.open().unwrap();
-    let (holder, first) = patience::until("both helpers stand", &[&place.path], || {
+    let (holder, first) = patience::until("both helpers are up", &[&place.path], || {
         Some((folder.holder().unwrap()?.process, folder.keeper().unwrap()?.process))
     });
     fixture::kill(&first);
-    let second = patience::until("the next keeper stands", &[&place.path], || {
+    let second = patience::until("the next keeper is up", &[&place.path], || {
         folder.keeper().unwrap().map(|keeper| keeper.process).filter(|next| *next != first)
     });
     assert!(holder.may_live() && second.may_live());
@@ -161,7 +161,7 @@ fn a_holder_works_under_a_newer_keeper() {
     ostler_sys::spawn::collect(holder.pid());
 }
 
-/// Says what a later version might say, then goes on as a keeper of today.
+/// Sends what a later version might send, then continues as a keeper of the present version.
 fn speak_as_a_newer_keeper(arguments: &[String]) {
     let number = arguments.iter().find_map(|word| word.strip_prefix("holder_line=")?.parse().ok()).unwrap();
     let line = descriptors::inherited(number).unwrap();
@@ -169,6 +169,6 @@ fn speak_as_a_newer_keeper(arguments: &[String]) {
         socket::transmit(&line, packet).unwrap();
     }
     socket::transmit_with_file(&line, b"Q", descriptors::own_binary().unwrap()).unwrap();
-    // The keeper takes the same number over.
+    // The keeper takes over the same descriptor number.
     std::mem::forget(line);
 }

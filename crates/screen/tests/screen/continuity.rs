@@ -1,4 +1,4 @@
-//! However the output is cut, by reads or by snapshots, the screen is the same; and no output breaks it.
+//! However the output is cut, by reads or by snapshots, the screen is the same, and no output makes it fail.
 
 use crate::corpus::{SIZE, STREAMS, output, screen_of};
 use ostler_screen::{Screen, Size};

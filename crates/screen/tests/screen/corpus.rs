@@ -1,11 +1,11 @@
-//! Output that is hard to follow: what the tests of this crate feed to the screen.
+//! Difficult output, which the tests of this crate feed to the screen.
 
 use ostler_screen::{Screen, Size};
 use proptest::prelude::*;
 
 pub const SIZE: Size = Size { rows: 6, columns: 14 };
 
-/// One stream per trap, named.
+/// One named stream for each difficulty.
 pub const STREAMS: &[(&str, &str)] = &[
     ("plain lines that scroll", "one\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix\r\nseven\r\neight"),
     ("text wrapped at the edge", "abcdefghijklmnopqrstuvwxyz\r\n0123456789abcdEFG"),
@@ -44,7 +44,7 @@ pub const STREAMS: &[(&str, &str)] = &[
     ),
     ("title", "\x1b]0;first\x07a\x1b]2;zwei — 表\x1b\\b"),
     (
-        "strings nobody shows",
+        "strings that are not shown",
         "a\x1bPq#0;2;0;0;0~~@@\x1b\\b\x1b_Gf=24;AAAA\x1b\\c\x1b]52;c;Zm9v\x07d\x1b]8;;http://x\x1b\\e",
     ),
     (
@@ -94,8 +94,8 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
             prop::sample::select(vec![1, 5, 6, 7, 25, 47, 66, 1000, 1002, 1003, 1004, 1006, 1047, 2004, 2026]),
             prop::sample::select(&b"hl"[..]),
         ).prop_map(|(mode, last)| format!("\x1b[?{mode}{}", last as char).into_bytes()),
-        // The cursor is saved away from the edge: a terminal cannot be told of one that waited behind a character since
-        // erased.
+        // The cursor is saved away from the edge: a terminal cannot be put into a state with a pending wrap after an
+        // erased character.
         2 => prop::sample::select(vec![
             "\r\x1b7", "\x1b[3;5H\x1b7", "\x08\x1b[s", "\r\x1b[?1048h", "\x1b[2;9H\x1b[?1049h", "\x1b[?1048l", "\x1b[?1049l",
         ]).prop_map(|text| text.into()),

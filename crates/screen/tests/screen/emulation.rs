@@ -1,9 +1,9 @@
-//! What output does to the screen, where terminals are easily got wrong.
+//! What output does to the screen, in cases where an emulator is easily wrong.
 
 use crate::corpus::screen_of;
 use ostler_screen::{Screen, Size};
 
-/// On a screen of 6 rows and 14 columns: the output, the rows it leaves (blank ones at the end left out), the cursor.
+/// On a screen of 6 rows and 14 columns: the output, the resulting rows (without blank ones at the end), the cursor.
 #[track_caller]
 fn check(output: &str, rows: &[&str], cursor: (u16, u16)) {
     let screen = screen_of(output.as_bytes());

@@ -1,4 +1,4 @@
-//! What the screen promises to those who use it.
+//! What the screen guarantees to its callers.
 
 #![expect(clippy::expect_used, reason = "tests")]
 

@@ -1,13 +1,13 @@
-//! Two other emulators as witnesses: they see the same screen, in the output itself and in our redraw of it.
+//! A comparison with two other emulators: they show the same screen, for the output itself and for our redraw of it.
 //!
-//! Neither knows everything; what one does not, or does differently from xterm, is left out by name.
+//! Neither supports everything. What one does not support, or does differently from xterm, is excluded by name.
 
 use crate::corpus::{SIZE, STREAMS, screen_of};
 use ostler_screen::Screen;
 use proptest::prelude::*;
 use std::num::NonZeroU16;
 
-/// What all three can be asked for.
+/// What all three emulators can report.
 #[derive(Debug, PartialEq)]
 struct Seen {
     rows: Vec<String>,
@@ -31,7 +31,7 @@ fn seen_by_vt100(bytes: &[u8]) -> Seen {
     let (row, column) = screen.cursor_position();
     Seen {
         rows: screen.rows(0, SIZE.columns).map(|row| row.trim_end_matches(' ').to_owned()).collect(),
-        // It counts a cursor that waits at the edge as one beyond.
+        // vt100 reports a cursor with a pending wrap as one column beyond the edge.
         cursor: (row, column.min(SIZE.columns - 1)),
         alternate: screen.alternate_screen(),
     }
@@ -102,7 +102,7 @@ fn the_others_find_the_primary_screen_behind_the_alternate_one_in_our_redraw() {
     assert_eq!(seen_by_avt(&bytes).rows, wanted);
 }
 
-/// Colours and attributes of a cell, in words.
+/// The colours and attributes of a cell, as text.
 fn looks(cell: Option<&vt100::Cell>) -> String {
     cell.map_or(String::new(), |cell| {
         format!(
@@ -120,7 +120,7 @@ fn looks(cell: Option<&vt100::Cell>) -> String {
 
 #[test]
 fn vt100_sees_the_same_colours_and_attributes_in_our_redraw() {
-    // Erasing leaves only the background; vt100 keeps the rest of the style, so the text comes after the erasing.
+    // Erasing keeps only the background. vt100 keeps the rest of the style, so the text comes after the erasing.
     let stream = "\x1b[44m\x1b[2J\x1b[2;3H\x1b[1;31mbold\x1b[0;2;3mdim\x1b[0;4;7munder\x1b[m\x1b[4;1H\x1b[38;5;200;48;2;1;2;3mrgb\x1b[91;105mbright\x1b[m";
     let (mut direct, mut redrawn) = (vt100_parser(), vt100_parser());
     direct.process(stream.as_bytes());
@@ -146,7 +146,7 @@ fn vt100_finds_the_same_modes_in_our_redraw() {
     assert_eq!(screen.mouse_protocol_encoding(), vt100::MouseProtocolEncoding::Sgr);
 }
 
-/// Output that means the same to all three.
+/// Output that all three emulators show alike.
 fn common_output() -> impl Strategy<Value = Vec<u8>> {
     let row = 1..=SIZE.rows;
     let column = 1..=SIZE.columns;

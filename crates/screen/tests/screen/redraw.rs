@@ -1,4 +1,4 @@
-//! A terminal that was given `redraw` shows what the screen shows, and goes on as the screen goes on.
+//! A terminal that was given `redraw` shows what the screen shows, and continues as the screen does.
 
 use crate::corpus::{SIZE, STREAMS, output, screen_of};
 use ostler_screen::Screen;
@@ -15,7 +15,7 @@ fn redrawn(screen: &Screen) -> Screen {
     terminal
 }
 
-/// `redraw` says everything about a screen, always in the same words.
+/// `redraw` contains everything about a screen, always in the same form.
 fn words(screen: &Screen) -> String {
     String::from_utf8_lossy(&screen.redraw()).replace('\x1b', "\n^")
 }
@@ -25,7 +25,7 @@ fn assert_alike(one: &Screen, other: &Screen, what: &str) {
     assert_eq!(words(one), words(other), "{what}");
 }
 
-/// All but one thing: which rows are one line of text that did not fit. A terminal that was redrawn in the middle of
+/// Compares everything except one thing: which rows are one wrapped line. A terminal that was redrawn in the middle of
 /// unusual editing may have lost that.
 fn assert_shows_the_same(one: &Screen, other: &Screen, what: &str) {
     assert_eq!(one.text(), other.text(), "{what}");
@@ -34,7 +34,7 @@ fn assert_shows_the_same(one: &Screen, other: &Screen, what: &str) {
     assert_eq!(without_row_starts(&words(one)), without_row_starts(&words(other)), "{what}");
 }
 
-/// Leaves out the sequences, with one number, that go to the start of a row.
+/// Removes the sequences, with one number, that go to the start of a row.
 fn without_row_starts(words: &str) -> String {
     let kept = words.split('\n').map(|word| match word.strip_prefix("^[").and_then(|rest| rest.split_once('H')) {
         Some((row, text)) if row.parse::<u16>().is_ok() => text,
@@ -127,7 +127,7 @@ fn reset_gives_back_a_sane_terminal_from_anywhere() {
             terminal.feed(Screen::reset());
             assert!(!terminal.is_alternate(), "{name}");
             assert_eq!(terminal.cursor(), (SIZE.rows - 1, 0), "{name}");
-            // With the screen and what belongs to no mode out of the way, nothing is left to bring back.
+            // With the screen cleared, and without what no mode controls, nothing is left to restore.
             terminal.feed(b"\x1b[2J\x1b[H\x1b7");
             let mut fresh = screen_of(b"");
             for screen in [&mut terminal, &mut fresh] {

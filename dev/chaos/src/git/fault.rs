@@ -20,7 +20,7 @@ pub enum Fault {
     KillKeeper,
     KillHolder,
     DiskFull,
-    /// A lock of the person's own, left by a git that died.
+    /// A lock of the person's own, left by a git that was killed.
     StaleLock,
 }
 
@@ -35,7 +35,7 @@ impl Fault {
         Fault::StaleLock,
     ];
 
-    /// Those that can come in the middle of an operation: one that starts no session has no helpers.
+    /// The faults that are possible during an operation: an operation that starts no session has no helpers.
     #[must_use]
     pub fn possible(operation: Operation) -> Vec<Fault> {
         let helpers = |fault: &Fault| matches!(fault, Fault::KillKeeper | Fault::KillHolder);
@@ -56,17 +56,17 @@ impl Fault {
     }
 }
 
-/// No operation takes longer before its fault comes.
+/// The fault comes at the latest after this time.
 const LATEST: Duration = Duration::from_secs(20);
 
 impl World {
-    /// Does it, with the fault. False: there was nothing to strike.
+    /// Runs the operation, with the fault. False: there was nothing to kill.
     pub(super) fn under_fault(&mut self, operation: Operation, fault: Fault, random: &mut Random) -> bool {
         match fault {
             Fault::DiskFull => {
                 self.fill_disk(random.below(300_000) as u64);
                 let started = self.start(operation);
-                // A session whose output finds no room waits for some, and so does who follows it.
+                // A session whose output finds no room waits for room, and so does a command that follows it.
                 self.until_held_or_over(&started);
                 self.free_disk();
                 started.finish();
@@ -78,7 +78,7 @@ impl World {
                 self.person_removes_lock();
                 true
             }
-            // The command only waits for the turn; the snapshot is taken by a process of its own.
+            // The command only waits for the turn; another process takes the snapshot.
             Fault::KillOstler if operation == Operation::Snapshot && random.below(4) > 0 => {
                 let after = Duration::from_micros(random.below(60_000) as u64);
                 let started = self.start(operation);
@@ -135,7 +135,7 @@ impl World {
     }
 }
 
-/// True when it lived until now.
+/// True when the process was alive until now.
 pub(super) fn kill(process: &Identity) -> bool {
     let Ok(Some(pidfd)) = Pidfd::open(process) else { return false };
     pidfd.signal(Signal::KILL).unwrap_or(false)

@@ -1,10 +1,11 @@
-//! Faults while ostler works with git: no byte of work becomes unreachable, the repository stays whole, and what a person has in
-//! the main working tree is as before or as the finished operation leaves it.
+//! Faults while ostler works with git: no work becomes unreachable, the repository stays intact, and what a person has
+//! in the main working tree is as before or as the finished operation leaves it.
 //!
-//! * [`world`]: a repository of a person with unfinished work, on a disk of its own, and sessions with work in their trees.
-//! * [`operation`]: what is done. Each is repeated after the fault, and has to succeed then.
-//! * [`turns`]: what is particular to snapshots of turns and to rewinding.
-//! * [`fault`]: what happens meanwhile.
+//! * [`world`]: a repository of a person with unfinished work, on a disk of its own, and sessions with work in their
+//!   trees.
+//! * [`operation`]: what is done. Each operation is repeated after the fault, and has to succeed then.
+//! * [`turns`]: what is specific to snapshots of turns and to rewinding.
+//! * [`fault`]: what happens during the operation.
 //! * [`verdict`]: what must hold afterwards.
 
 pub mod fault;
@@ -19,19 +20,19 @@ use operation::Operation;
 use std::path::Path;
 use world::World;
 
-/// So many faults one repository goes through: what one has left is there when the next comes.
+/// How many faults one repository goes through: what a fault has left is there when the next one comes.
 pub const IN_ONE_WORLD: u64 = 10;
 
-/// What befell an operation.
+/// A fault during an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Played {
     pub operation: Operation,
     pub fault: Fault,
-    /// False: the operation was over before there was anything to kill.
+    /// False: the operation ended before there was anything to kill.
     pub struck: bool,
 }
 
-/// Plays so many faults in one repository. Panics when a promise does not hold.
+/// Injects this many faults in one repository. Panics when a promise does not hold.
 pub fn play(program: &Path, operations: &[Operation], seed: u64, faults: u64, tell: &mut dyn FnMut(Played)) {
     let mut random = Random::new(seed);
     let mut world = World::new(program);

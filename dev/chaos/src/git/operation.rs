@@ -1,26 +1,26 @@
-//! What is done with git while a fault comes.
+//! The operations with git during which faults are injected.
 
 /// An operation of ostler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// A session begins in a tree of its own.
     Worktree,
-    /// A copy of a conversation begins in one.
+    /// A copy of a conversation begins in a tree of its own.
     Fork,
     Land,
     LandChecked,
     LandMerged,
     LandRebased,
-    /// A tree goes in which nothing was done.
+    /// A tree is removed in which nothing was done.
     Remove,
-    /// A tree goes whose work is saved first.
+    /// A tree is removed whose work is saved first.
     RemoveByForce,
     Collect,
     /// A turn ends, and a snapshot of its tree is taken.
     Snapshot,
-    /// Files go back to the end of a turn.
+    /// Files are rewound to the end of a turn.
     Rewind,
-    /// And forth again.
+    /// The rewind is undone.
     Undo,
 }
 
@@ -40,7 +40,7 @@ impl Operation {
         Operation::Undo,
     ];
 
-    /// Those that are about what turns have done.
+    /// The operations on snapshots of turns.
     pub const OF_TURNS: [Operation; 3] = [Operation::Snapshot, Operation::Rewind, Operation::Undo];
 
     #[must_use]
@@ -61,7 +61,7 @@ impl Operation {
         }
     }
 
-    /// The branch of the person may move.
+    /// Whether the branch of the person may move.
     #[must_use]
     pub fn lands(self) -> bool {
         match self {
@@ -77,13 +77,13 @@ impl Operation {
         }
     }
 
-    /// It starts a session, which has a keeper and a holder.
+    /// Whether it starts a session, which has a keeper and a holder.
     #[must_use]
     pub fn starts_a_session(self) -> bool {
         matches!(self, Operation::Worktree | Operation::Fork | Operation::LandChecked | Operation::Snapshot)
     }
 
-    /// It is about what turns have done.
+    /// Whether it is an operation on snapshots of turns.
     #[must_use]
     pub fn is_of_turns(self) -> bool {
         Operation::OF_TURNS.contains(&self)
@@ -105,7 +105,7 @@ impl Operation {
         }
     }
 
-    /// So many git processes it has at least, one of which may be killed.
+    /// It has at least this many git processes, one of which may be killed.
     #[must_use]
     pub fn gits(self) -> usize {
         match self {
@@ -118,7 +118,7 @@ impl Operation {
         }
     }
 
-    /// The command line, for a tree of this name; `new` is free.
+    /// The command line, for a tree with the name `name`. No tree has the name `new`.
     #[must_use]
     pub fn words(self, name: &str, new: &str) -> Vec<String> {
         let fork = format!("--worktree={new}");

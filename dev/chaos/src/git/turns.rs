@@ -1,4 +1,5 @@
-//! Turns of a session in a tree of its own: what each has written is in the tree or in a snapshot, whatever happens.
+//! Turns of a session in a tree of its own: what each turn has written is in the tree or in a snapshot after every
+//! fault.
 
 use super::fault::kill;
 use super::operation::Operation;
@@ -10,12 +11,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What the file of a session says at the end of a turn.
+/// The contents of a session's file at the end of a turn.
 fn text(name: &str, turn: u32) -> String {
     format!("turn {turn} of {name}\n")
 }
 
-/// What a person has written there, in no turn.
+/// What a person has written there, outside of any turn.
 fn unfinished(name: &str) -> String {
     format!("a person in {name}\n")
 }
@@ -31,7 +32,7 @@ pub fn turn(name: &str, turn: u32) -> String {
 }
 
 impl World {
-    /// A session that has had two turns; for undoing, a rewind to the first.
+    /// A session that has had two turns; for undoing, also a rewind to the first.
     pub fn prepare_turns(&mut self, operation: Operation, name: &str) {
         self.run(&["run", "-w", name, "demo", &turn(name, 1)]).exits(0);
         self.until_noted(name, 1);
@@ -79,12 +80,12 @@ impl World {
         self.harness.alive().into_iter().filter(takes).collect()
     }
 
-    /// Kills the second process that takes a snapshot, which is the one at the end of the turn, or the first.
+    /// Kills a process that takes a snapshot: at the end of the turn or at its start.
     pub(super) fn kill_snapshot(&self, after: Duration, started: &Started) -> bool {
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut ended = false;
         while !ended && Instant::now() < deadline {
-            // Once more after its end: the last one is taken then.
+            // Checked once more after the command has exited: the last snapshot is taken then.
             ended = !started.process().may_live();
             if let Some(process) = self.snapshotting().first() {
                 std::thread::sleep(after);
@@ -100,7 +101,7 @@ impl World {
         patience::until("no snapshot is being taken", &[], || self.snapshotting().is_empty().then_some(()));
     }
 
-    /// Waits until a session is held by a full disk, or the command is over.
+    /// Waits until a session waits because of a full disk, or the command has exited.
     pub(super) fn until_held_or_over(&self, started: &Started) {
         patience::until("the disk is full for it, or it is over", &[], || {
             let shown = || self.run(&["ls", "--json"]).stdout;
@@ -113,7 +114,7 @@ impl World {
         folders.map(|folder| folder.path()).filter(|path| path.join("HEAD").exists()).collect()
     }
 
-    /// Every store of snapshots is whole, and has what is noted to be in it.
+    /// Every store of snapshots is intact, and has what is noted to be in it.
     pub fn judge_stores(&self, what: &str) {
         for store in self.stores() {
             let git_dir = format!("--git-dir={}", store.display());
@@ -139,7 +140,8 @@ impl World {
         found
     }
 
-    /// After the operation was done without a fault: files are as it leaves them, and each turn can be brought back.
+    /// After the operation was repeated without a fault: the files are as the operation leaves them, and each turn can
+    /// be restored.
     pub fn judge_repeated_turns(&self, operation: Operation, what: &str) {
         self.let_turns_end();
         let (name, tree) = (self.names.0.as_str(), self.tree(&self.names.0));
@@ -158,7 +160,7 @@ impl World {
             assert!((1..=3).all(|turn| [0, 40].contains(&of(turn))), "{what}: of two turns: {names:?}");
         }
         assert_eq!(read("turn.txt"), wanted, "{what}");
-        // A rewind puts away what no turn has written, and undoing brings it back.
+        // A rewind removes what no turn has written, and undoing restores it.
         if operation != Operation::Rewind {
             assert_eq!(read("person.txt"), person, "{what}");
         }
@@ -177,7 +179,7 @@ impl World {
             let shown = self.git_in(&self.folder, &[&git_dir, "cat-file", "-p", &format!("{}:turn.txt", newest.1)]);
             assert_eq!(shown.stdout, wanted, "{what}: the newest snapshot is that of turn {}", newest.0);
         }
-        // Both ways, whatever was left by the fault.
+        // In both directions, after any fault.
         for (turn, words) in [(2, "2"), (1, "1")] {
             let rewound = self.run(&["rewind", name, "--turn", words, "--files"]);
             assert_eq!(rewound.code, Some(0), "{what}: {rewound:?}");

@@ -4,14 +4,14 @@ use super::operation::Operation;
 use super::world::World;
 use std::collections::HashSet;
 
-/// What there was before.
+/// The state before the fault.
 #[derive(Debug)]
 pub struct Ledger {
     main: String,
     other: String,
-    /// What `git status` said of the person's own files.
+    /// What `git status` printed about the person's own files.
     status: String,
-    /// The index of the person, as its entries.
+    /// The entries of the person's index.
     index: String,
 }
 
@@ -29,7 +29,7 @@ impl World {
     pub fn judge(&self, before: &Ledger, operation: Operation, what: &str) {
         let whole = self.git_in(&self.folder, &["fsck", "--no-dangling", "--full"]);
         assert_eq!(whole.code, Some(0), "{what}: the repository is broken: {whole:?}");
-        // The person's own: HEAD, index, files.
+        // The person's own state: HEAD, index, files.
         assert!(!self.folder.join(".git/index.lock").exists(), "{what}: the index is locked");
         assert_eq!(self.git(&["symbolic-ref", "HEAD"]), "refs/heads/main", "{what}");
         let now = self.ledger();
@@ -45,7 +45,7 @@ impl World {
         self.judge_stores(what);
     }
 
-    /// Every piece of work is in a tree, or reachable by a reference or by what is checked out somewhere.
+    /// Every piece of work is in a tree, or reachable by a reference or from a commit that is checked out somewhere.
     fn judge_work(&self, what: &str) {
         let listed = self.git(&["worktree", "list", "--porcelain"]);
         let heads: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("HEAD ")).collect();
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// The name that git gives to a file with this text.
+    /// The object name of a file with this text.
     fn blob(&self, text: &str) -> String {
         let mut command = self.harness.command("git");
         command.current_dir(&self.folder).args(["hash-object", "--stdin"]);

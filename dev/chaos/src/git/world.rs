@@ -22,7 +22,8 @@ pub struct Order {
     pub both: bool,
 }
 
-/// Stands before the real program. The process that the order names is killed after so long, or at its end if that comes first.
+/// The `git` that comes first on PATH. The process that the order names is killed after the given time, or at its end
+/// if that comes first.
 const GIT: &str = r#"#!/bin/sh
 order=ROOT/order
 if [ -e "$order" ]; then
@@ -49,14 +50,14 @@ exec REAL "$@"
 "#;
 
 pub struct World {
-    /// Before the disk, on which it works.
+    /// Dropped before the disk, on which it works.
     pub harness: Harness,
     pub folder: PathBuf,
     disk: SmallDisk,
     ballast: Option<PathBuf>,
-    /// Every piece of work that was ever done: the text of a file that exists once.
+    /// Every piece of work that was ever done, as the text of a file. Each text exists once.
     pub work: RefCell<Vec<String>>,
-    /// The tree that the operation is about, and the name for a new one.
+    /// The name of the tree that the operation is about, and the name for a new one.
     pub names: (String, String),
 }
 
@@ -93,7 +94,7 @@ impl World {
         world.git(&["add", "--all"]);
         world.git(&["commit", "--quiet", "--message", "first"]);
         world.git(&["branch", "other"]);
-        // What the person has not finished.
+        // The person's unfinished work.
         world.write("mine.txt", "mine, unfinished\n");
         world.write("staged.txt", "staged\n");
         world.git(&["add", "staged.txt"]);
@@ -129,7 +130,7 @@ impl World {
         Started::new(command, None)
     }
 
-    /// A tree with work in it, or without where the operation wants that.
+    /// Makes a tree with work in it, or without work where the operation needs that.
     pub fn prepare(&mut self, operation: Operation, number: u64, random: &mut Random) {
         let (name, new) = (format!("t{number}"), format!("n{number}"));
         if operation.is_of_turns() {
@@ -196,14 +197,14 @@ impl World {
 
     pub fn order_kill(&self, order: &Order) {
         let root = self.harness.root();
-        // None was counted yet.
+        // It does not exist if no process was counted yet.
         let _ = std::fs::remove_file(root.join("count"));
         let both = if order.both { "both" } else { "one" };
         let text = format!("{} 0.{:06} {both}\n", order.which, order.after_us);
         std::fs::write(root.join("order"), text).expect("an order");
     }
 
-    /// Whether the order was carried out; it is withdrawn otherwise.
+    /// Whether the order was carried out. Otherwise it is withdrawn.
     pub fn was_killed(&self) -> bool {
         std::fs::remove_file(self.harness.root().join("order")).is_err()
     }
@@ -219,9 +220,9 @@ impl World {
         records.map(|record| record.process).collect()
     }
 
-    /// What comes after a fault: processes that it left are waited for, and the next command tidies up.
+    /// Waits for the processes that a fault has left. Then the next command cleans up.
     pub fn recover(&self, operation: Operation, what: &str) {
-        // A git whose ostler was killed goes on to its end.
+        // A git whose ostler was killed runs to its end.
         ostler_testkit::patience::until("git has ended", &[], || {
             let is_git = |process: &Identity| {
                 ostler_sys::process::command_line(process.pid()).first().is_some_and(|word| word.ends_with("git"))
@@ -238,16 +239,16 @@ impl World {
         assert_eq!(collected.code, Some(0), "{what}: {collected:?}");
     }
 
-    /// The same once more, without a fault.
+    /// Runs the operation again, without a fault.
     pub fn repeat(&self, operation: Operation, what: &str) {
         let output = self.start(operation).finish();
         let fine: &[i32] = match operation {
-            // It is there already, or gone already.
+            // The tree exists already, or is gone already.
             Operation::Worktree | Operation::Fork => &[0, 2],
             Operation::Remove | Operation::RemoveByForce => &[0, 3],
-            // What has landed before the fault came was tidied up.
+            // Work that had landed before the fault came was cleaned up.
             Operation::Land | Operation::LandChecked | Operation::LandMerged | Operation::LandRebased => &[0, 3],
-            // All was undone before the fault came, and there is nothing before that.
+            // Everything was undone before the fault came, and there is nothing more to undo.
             Operation::Undo => &[0, 2],
             Operation::Collect | Operation::Snapshot | Operation::Rewind => &[0],
         };
@@ -257,7 +258,7 @@ impl World {
             return;
         }
         if output.code == Some(2) {
-            // What is in the way can be removed, whatever state it is in.
+            // A tree that is in the way can be removed in any state.
             let removed = self.run(&["worktree", "rm", "--force", &self.names.1]);
             assert_eq!(removed.code, Some(0), "{what}: {removed:?} after {output:?}");
             let again = self.start(operation).finish();

@@ -1,8 +1,8 @@
-//! A disk that forgets. It is told what was done to files, and gives what may be found after the power was cut: of
-//! what was not synced, any part may be missing.
+//! A disk that loses data. It replays what was done to files, and returns what may be found after the power was cut:
+//! any part of what was not synced may be missing.
 //!
-//! Stricter than the file systems that people use: a file's fsync keeps its bytes and not its name, a folder's fsync keeps
-//! the names in it and not what they stand for.
+//! Stricter than the file systems that people use: a file's fsync keeps its bytes and not its name, and a folder's
+//! fsync keeps the names in it and not the contents of the files.
 
 use super::trace::Call;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ enum Node {
     Folder { now: BTreeMap<String, Number>, kept: BTreeMap<String, Number> },
 }
 
-/// What survives of what was not synced.
+/// What survives of the data that was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Survives {
     Nothing,
@@ -43,7 +43,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// An empty folder that is there for certain.
+    /// An empty folder that certainly exists.
     #[must_use]
     pub fn new(root: &Path) -> Disk {
         let folder = Node::Folder { now: BTreeMap::new(), kept: BTreeMap::new() };
@@ -94,7 +94,8 @@ impl Disk {
         }
     }
 
-    /// Does what the call did. True when that changed anything here. `real` has the bytes that the kernel moved unseen.
+    /// Applies a call. True when that changed anything here. `real` returns the bytes that the kernel moved itself,
+    /// which strace does not show.
     pub fn apply(&mut self, call: &Call, real: &dyn Fn(&str) -> Vec<u8>) -> bool {
         self.done(call, real).is_some()
     }
@@ -164,7 +165,8 @@ impl Disk {
         Some(())
     }
 
-    /// Where a plain write goes. Whatever is not written from its beginning by who opened it is appended to.
+    /// The position of a plain write: the first write after an open goes to the end of the file, each later one
+    /// continues after it.
     fn position(&mut self, call: &Call, path: &str) -> Option<u64> {
         let size = self.bytes(path)?.len() as u64;
         let position = self.positions.entry((call.pid, call.descriptor(0)?)).or_insert(size);
@@ -231,7 +233,7 @@ mod tests {
     fn what_was_synced_is_there_and_of_the_rest_as_much_as_survives() {
         let calls = "1 openat(AT_FDCWD</d>, \"f\", O_CREAT) = 3</d/f>\n1 write(3</d/f>, \"kept\", 4) = 4\n\
                      1 fsync(3</d/f>) = 0\n1 write(3</d/f>, \"lost\", 4) = 4\n";
-        assert_eq!(after(calls, Survives::Nothing), BTreeMap::from([(String::new(), None)]), "nobody synced its name");
+        assert_eq!(after(calls, Survives::Nothing), BTreeMap::from([(String::new(), None)]), "its name was not synced");
         let text = |survives| after(calls, survives)["/f"].clone().unwrap_or_default();
         assert_eq!(text(Survives::Names), b"kept");
         assert_eq!(text(Survives::Zeros), b"kept\0\0\0\0");

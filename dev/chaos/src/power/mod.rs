@@ -1,9 +1,9 @@
-//! Power loss: every prefix of what a session's processes did to the disk, with what was not synced dropped, is opened
-//! again.
+//! Power loss: every prefix of what a session's processes did to the disk is opened again, without the data that was
+//! not synced.
 //!
-//! strace records real sessions. [`disk`] replays the calls one by one and after each gives what may be found if the power
-//! is cut there, in five ways. What a person was told must be in each of them: an accepted message, a published outcome, a
-//! session whose launch has been synced. Nothing half-written may be taken for whole.
+//! strace records real sessions. [`disk`] replays the calls one by one and after each gives what may be found if the
+//! power is cut there, in five ways. Everything that ostler reported must be in each of them: an accepted message, a
+//! published outcome, a session whose launch has been synced. Nothing half-written may be read as complete.
 
 pub mod disk;
 pub mod trace;
@@ -24,7 +24,7 @@ use trace::Call;
 const CALLS: &str = "trace=openat,mkdir,mkdirat,write,pwrite64,writev,pwritev,pwritev2,splice,sendfile,copy_file_range,\
                      ftruncate,fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir";
 
-/// Every way in which a message is accepted and a run ends, once. What a person is told goes to the standard output.
+/// Every way in which a message is accepted and a run ends, once. What ostler reports goes to the standard output.
 const LIFE: &str = r#"
 id=$("$O" run -d --keep demo)
 "$O" send $id "say one"
@@ -36,7 +36,7 @@ id=$("$O" run -d --keep demo)
 "$O" wait $id
 "#;
 
-/// What people were told in the course of it.
+/// What ostler has reported so far.
 #[derive(Clone, Debug, Default)]
 struct Told {
     launched: bool,
@@ -46,22 +46,23 @@ struct Told {
 
 const MESSAGES: [&str; 3] = ["say one", "say two", "say three"];
 
-/// How much was tried.
+/// How many cases were tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tried {
-    /// Calls that changed the disk, or told a person something.
+    /// Calls that changed the disk, or reported something.
     pub moments: usize,
     /// Different disks that were opened.
     pub disks: usize,
 }
 
-/// Whether strace is there.
+/// Whether strace is installed.
 #[must_use]
 pub fn can_record() -> bool {
     std::process::Command::new("strace").arg("-V").output().is_ok()
 }
 
-/// Records a life and cuts the power at every moment of it. Panics when something that was told is not there afterwards.
+/// Records a session and cuts the power at every moment of it. Panics when something that was reported is missing
+/// afterwards.
 pub fn cut_everywhere(program: &Path) -> Tried {
     let harness = Harness::new(&program.to_string_lossy());
     let calls = record(&harness);
@@ -103,7 +104,7 @@ fn record(harness: &Harness) -> Vec<Call> {
     trace::parse(&std::fs::read_to_string(record).expect("strace's record"))
 }
 
-/// What a person reads on the standard output of a command, or what a keeper promises by syncing a launch.
+/// What a command reports on its standard output, or what a keeper promises by syncing a launch.
 fn hear(call: &Call, told: &mut Told) -> bool {
     let text = String::from_utf8_lossy(&call.text(1)).into_owned();
     if call.name == "write" && call.descriptor(0) == Some(1) {
@@ -122,7 +123,7 @@ fn hear(call: &Call, told: &mut Told) -> bool {
     first
 }
 
-/// What lies below `$OSTLER_HOME`; the rest is the agent's.
+/// The files below `$OSTLER_HOME`; the rest is the agent's.
 fn of_ostler(found: BTreeMap<String, Option<Vec<u8>>>) -> BTreeMap<String, Option<Vec<u8>>> {
     found.into_iter().filter(|(path, _)| path.starts_with("/ostler")).collect()
 }
@@ -146,7 +147,7 @@ fn home(folder: &Path) -> Home {
     Home::find(&move |name| (name == "OSTLER_HOME").then(|| root.clone())).expect("a home")
 }
 
-/// Opens what is there as `ls` and `show` do.
+/// Opens the files as `ls` and `show` do.
 fn check(folder: &Path, told: &Told, when: &str) {
     let places: Vec<Place> = home(folder).live_places().unwrap_or_else(|error| panic!("cannot list: {error}; {when}"));
     let promised = told.launched || told.accepted > 0 || told.ended > 0;
@@ -156,7 +157,7 @@ fn check(folder: &Path, told: &Told, when: &str) {
             Err(error) if promised => panic!("damaged: {error}; {when}"),
             Err(_) => continue,
             Ok(view) => {
-                assert!(view.ended || view.run == 0, "nobody lives, and it is {:?}; {when}", view.state);
+                assert!(view.ended || view.run == 0, "no process lives, and it is {:?}; {when}", view.state);
                 let listed = SessionsDir::with(&place)
                     .and_then(|sessions_dir| Overview::over(&sessions_dir, None)?.look(place.id));
                 let listed = listed.unwrap_or_else(|error| panic!("listed as damaged: {error}; {when}"));

@@ -1,4 +1,4 @@
-//! What a program did to files, in the order in which it did it, as strace saw it.
+//! What a program did to files, in order, as strace recorded it.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl Call {
         unescape(text.trim_start_matches('"').trim_end_matches('"'))
     }
 
-    /// A path argument beside the folder before it.
+    /// A path argument, relative to the folder argument before it.
     #[must_use]
     pub fn path_below(&self, folder: usize) -> Option<String> {
         let name = String::from_utf8_lossy(&self.text(folder + 1)).into_owned();
@@ -47,7 +47,7 @@ impl Call {
     }
 }
 
-/// Reads what `strace -f -y -xx` wrote. Calls that failed, or were cut off by a death, changed nothing.
+/// Parses the output of `strace -f -y -xx`. Calls that failed, or were cut off by a kill, changed nothing.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Call> {
     let mut begun: HashMap<u32, String> = HashMap::new();
@@ -78,7 +78,7 @@ fn call(pid: u32, whole: &str) -> Option<Call> {
     (result >= 0).then(|| Call { pid, name: name.to_owned(), arguments, result })
 }
 
-/// Strings are all in hexadecimal, so that a comma in one is none.
+/// All strings are in hexadecimal, so a comma is never part of a string.
 fn split(arguments: &str) -> Vec<String> {
     arguments.split(", ").map(|argument| argument.trim_end_matches("...").to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Anthropic Messages, as Claude Code speaks it.
+//! Anthropic Messages, as Claude Code uses it.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
 use crate::OUTPUT_TOKENS;
@@ -40,7 +40,7 @@ fn block(block: &Value) -> Option<Entry> {
     }
 }
 
-/// A subagent talks under its parent's session id; a header tells it apart.
+/// A subagent uses its parent's session id; a header distinguishes it.
 fn conversation(headers: &[(String, String)], body: &Value) -> Option<String> {
     let session = session(body)?;
     match headers.iter().find(|(name, _)| name == "x-claude-code-agent-id") {
@@ -49,7 +49,7 @@ fn conversation(headers: &[(String, String)], body: &Value) -> Option<String> {
     }
 }
 
-/// Claude Code puts its session id into the user id: as JSON, formerly after `_session_`.
+/// Claude Code puts its session id into the user id: as JSON, in earlier versions after `_session_`.
 fn session(body: &Value) -> Option<String> {
     let user = body.pointer("/metadata/user_id")?.as_str()?;
     match serde_json::from_str::<Value>(user) {

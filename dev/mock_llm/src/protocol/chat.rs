@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, as opencode speaks it to a provider of its `openai-compatible` kind.
+//! OpenAI Chat Completions, as opencode uses it with a provider of its `openai-compatible` kind.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
 use crate::OUTPUT_TOKENS;
@@ -27,10 +27,10 @@ pub(super) fn hear(headers: &[(String, String)], body: &Value) -> Heard {
     }
 }
 
-/// The protocol itself has no name for a conversation; opencode's requests carry one beside it.
+/// The protocol itself has no name for a conversation; opencode's requests have one in a header.
 const SESSION_HEADERS: [&str; 2] = ["x-opencode-session", "x-session-affinity"];
 
-/// `opencode run` puts a prompt with blanks in it into quotes, as a shell would want it. This takes exactly that back.
+/// `opencode run` puts a prompt with blanks into quotes, as for a shell. This undoes exactly that.
 fn unquoted(text: String) -> String {
     match text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(inner) => inner.replace("\\\"", "\""),

@@ -1,4 +1,4 @@
-//! Gemini `generateContent`, as the Gemini CLI speaks it.
+//! Gemini `generateContent`, as the Gemini CLI uses it.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list};
 use crate::OUTPUT_TOKENS;
@@ -27,7 +27,7 @@ pub(super) fn hear(path: &str, body: &Value) -> Heard {
         entries,
         native_id: None,
         offers_tools: list(body, "tools").iter().any(|tool| !list(tool, "functionDeclarations").is_empty()),
-        // JSON without a schema is still no free text.
+        // JSON without a schema is not free text either.
         shape: shape.or_else(|| {
             wanted.get("responseMimeType").filter(|kind| *kind == "application/json").map(|_| "{}".to_owned())
         }),
@@ -66,7 +66,7 @@ pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
         Answer::Calls(_) => chunk(name, json!(calls(answer)), true),
         Answer::Malformed(tool) => {
             let mut chunk = chunk(name, json!([]), true);
-            // Arguments are not text in this protocol: its server reads them and says what it could not read.
+            // Arguments are not text in this protocol: its server parses them and reports what it could not parse.
             chunk["candidates"][0]["finishReason"] = json!("MALFORMED_FUNCTION_CALL");
             chunk["candidates"][0]["finishMessage"] =
                 json!(format!("Malformed function call: {tool}({TORN_ARGUMENTS}"));

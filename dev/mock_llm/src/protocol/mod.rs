@@ -1,5 +1,6 @@
-//! The four ways to talk to a model. Each protocol is two translations: a request into what was said, and an answer
-//! into what that protocol's clients expect, whole or as events. Nothing else in the crate knows one from the other.
+//! The four protocols for talking to a model. Each consists of two translations: from a request to its contents, and
+//! from an answer to what that protocol's clients expect, in one piece or as events. Nothing else in the crate depends
+//! on the protocol.
 
 mod anthropic;
 mod chat;
@@ -12,7 +13,7 @@ use crate::script::Call;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How a request speaks.
+/// The protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// Anthropic Messages.
@@ -34,7 +35,7 @@ pub(crate) enum Route {
     Other,
 }
 
-/// What the model answers. Text comes in the pieces it is streamed in.
+/// What the model answers. Text is in the pieces in which it is streamed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     Text {
@@ -42,7 +43,7 @@ pub(crate) enum Answer {
         pause: Duration,
     },
     Calls(Vec<Call>),
-    /// A call of this tool, whose arguments end in the middle.
+    /// A call of this tool with incomplete arguments.
     Malformed(String),
 }
 
@@ -62,12 +63,13 @@ impl Answer {
     }
 }
 
-/// What names one answer. Unique over servers too, as an agent may resume a conversation on another one.
+/// The name of one answer. It is unique across servers too, because an agent may resume a conversation on another
+/// server.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     pub answer: String,
     pub model: String,
-    /// What the answer says it has read.
+    /// How many tokens the answer reports as read.
     pub input_tokens: u64,
 }
 
@@ -77,7 +79,7 @@ impl Name {
     }
 }
 
-/// What a request wants, by its method and path. Base URLs differ in what they put before the last part.
+/// What a request asks for, by its method and path. Base URLs differ in the part before the last one.
 pub(crate) fn route(method: &str, path: &str) -> Route {
     let path = path.split('?').next().unwrap_or_default();
     if method != "POST" {
@@ -101,7 +103,7 @@ pub(crate) fn route(method: &str, path: &str) -> Route {
 }
 
 impl Protocol {
-    /// What the request says.
+    /// The contents of the request.
     pub(crate) fn hear(self, path: &str, headers: &[(String, String)], body: &Value) -> Heard {
         match self {
             Protocol::Messages => anthropic::hear(headers, body),

@@ -1,4 +1,4 @@
-//! OpenAI Responses, as Codex speaks it.
+//! OpenAI Responses, as Codex uses it.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
 use crate::OUTPUT_TOKENS;
@@ -37,7 +37,7 @@ fn item(item: &Value) -> Vec<Entry> {
     }
 }
 
-/// What the answer consists of.
+/// The items of an answer.
 fn items(name: &Name, answer: &Answer) -> Vec<Value> {
     let call = |index: usize, tool: &str, arguments: String| {
         json!({

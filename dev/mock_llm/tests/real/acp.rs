@@ -1,4 +1,4 @@
-//! The Agent Client Protocol, spoken by two agents themselves and by two adapters: one prompt, with a tool and a reply.
+//! The Agent Client Protocol, used by two agents themselves and by two adapters: one prompt, with a tool and a reply.
 
 use crate::fixture::Fixture;
 use crate::running::Running;
@@ -10,7 +10,7 @@ fn call(agent: &mut Running, id: u64, method: &str, params: Value) {
     agent.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
 }
 
-/// The answer to the request with this id. Questions on the way are answered with the first way to allow that there is.
+/// The answer to the request with this id. Questions on the way are answered with the first option that allows.
 fn answered(agent: &mut Running, id: u64, said: &mut String) -> Value {
     loop {
         let (_, message) = agent.until("message", |message| message["jsonrpc"] == "2.0");
@@ -54,7 +54,7 @@ fn converse(agent: Agent, arguments: &[&str], tool: &str) {
     assert!(said.ends_with("all done"), "{said:?}");
     assert_eq!(fixture.written("proof"), "ran\n", "{:?}", fixture.returned());
     assert_eq!(fixture.seen(), [script]);
-    // The adapters stay at the end of stdin; all leave when asked to.
+    // The adapters keep running at the end of stdin; all exit on SIGTERM.
     running.signal(Signal::TERM);
     running.finish();
 }
@@ -76,7 +76,7 @@ fn the_adapter_of_claude_speaks_it() {
 
 #[test]
 fn the_adapter_of_codex_speaks_it() {
-    // Its package brings no bubblewrap, without which its sandbox runs nothing.
+    // Its package contains no bubblewrap, without which its sandbox runs nothing.
     let unconfined = ["-c", "sandbox_mode=danger-full-access"];
     converse(Agent::CodexAcp, &unconfined, r#"exec_command {"cmd":"echo ran > proof"}"#);
 }

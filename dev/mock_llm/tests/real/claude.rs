@@ -45,7 +45,7 @@ fn claude_runs_several_tools_of_one_answer() {
     claude.send(&user(&uuid(1), r#"tools Bash {"command":"echo a"} Bash {"command":"echo b"} ; say both"#));
     assert_eq!(claude.until_type("result")["result"], "both");
     claude.finish().well();
-    // In the order in which they ended.
+    // The results are in the order in which the tools ended.
     let mut returned = fixture.returned();
     returned.sort();
     assert_eq!(returned, ["a", "b"]);
@@ -59,7 +59,7 @@ fn claude_retries_what_passes_and_reports_what_does_not() {
     assert_eq!(claude.until_type("result")["result"], "better");
     claude.send(&user(&uuid(2), "fail 400 always"));
     let result = claude.until_type("result");
-    // A failure that calls itself a success: the reason why nobody may look at the subtype alone.
+    // A failure with the subtype `success`: this is why the subtype alone must not be used.
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
     assert_eq!(result["api_error_status"], 400);
     claude.finish();

@@ -1,4 +1,5 @@
-//! What goes over claude's stdin and stdout beside messages: questions, interrupts, and messages it has had before.
+//! What claude's stdin and stdout carry besides new messages: questions, interrupts, and messages that it has had
+//! before.
 
 use crate::claude::{headless, user, uuid};
 use crate::fixture::Fixture;
@@ -94,7 +95,7 @@ fn an_interrupt_ends_a_running_tool_and_its_process() {
     claude.finish().well();
 }
 
-/// The process that holds the tool up. Nobody tells when it has started, so this looks until it is there.
+/// The process that blocks the tool. There is no event for its start, so this looks until it exists.
 fn tool_process(fixture: &Fixture) -> Identity {
     let deadline = Instant::now() + LIMIT;
     loop {

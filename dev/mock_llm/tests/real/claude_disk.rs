@@ -1,5 +1,5 @@
-//! How late claude's last reply reaches the disk, and what a kill at the end of a turn costs. These are why a session
-//! is not ended before its transcript has been looked at.
+//! How late claude writes its last reply to disk, and what a kill at the end of a turn loses. This is why a session is
+//! not ended before its transcript was checked.
 
 use crate::claude::{headless, user, uuid};
 use crate::fixture::Fixture;
@@ -31,7 +31,7 @@ fn has_reply(file: &PathBuf, reply: &str) -> bool {
 fn the_reply_reaches_the_disk_after_the_result_and_within_seconds() {
     let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
     let session = uuid(77);
-    // A clean end writes everything, so from here on there is a file to look at.
+    // A clean exit writes everything, so from here on there is a file.
     let mut first = headless(&fixture, &["--session-id", &session]);
     first.send(&user(&uuid(1), "say reply1"));
     first.until_type("result");
@@ -74,7 +74,7 @@ fn await_reply(file: &PathBuf, reply: &str) {
     }
 }
 
-/// One turn, ended by this signal at the moment its result is read; whether the reply was saved.
+/// One turn, ended by this signal when its result is read. Returns whether the reply was saved.
 fn saved_after(signal: Signal) -> Option<bool> {
     let fixture = Fixture::for_agent(Agent::Claude)?;
     let session = uuid(77);
@@ -94,7 +94,8 @@ fn a_request_to_end_saves_the_reply() {
     }
 }
 
-/// Not a promise of claude's but the danger itself: were it to pass one day, the proof before a kill could go.
+/// Not a promise of claude, but the danger itself: if no reply were ever lost, the proof before a kill would not be
+/// needed.
 #[test]
 fn a_kill_at_the_result_is_measured() {
     let lives: Vec<bool> = (0..5).map_while(|_| saved_after(Signal::KILL)).collect();

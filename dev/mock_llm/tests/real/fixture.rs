@@ -1,5 +1,5 @@
 //! What one test gets: a home and a working directory of its own, a model server, and at the end the proof that nothing
-//! it started is alive.
+//! that it started is alive.
 
 use crate::running::{LIMIT, Running, ends_within};
 use crate::terminal::Seated;
@@ -20,7 +20,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// None, with a loud line, where the agents are not installed.
+    /// `None`, with a line in the output, where the agents are not installed.
     pub fn for_agent(agent: Agent) -> Option<Fixture> {
         if let Err(missing) = agent.program() {
             assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{missing}");
@@ -37,7 +37,7 @@ impl Fixture {
         self.folder.path().join("home")
     }
 
-    /// A directory with a name that tells who quotes and encodes properly.
+    /// A directory whose name fails where paths are not quoted and encoded properly.
     pub fn work(&self) -> PathBuf {
         self.folder.path().join("a work.dir_é")
     }
@@ -65,7 +65,7 @@ impl Fixture {
         Seated::new(command)
     }
 
-    /// What a tool wrote into the working directory.
+    /// The contents of a file that a tool wrote into the working directory.
     pub fn written(&self, name: &str) -> String {
         fs::read_to_string(self.work().join(name)).unwrap_or_else(|error| format!("{name}: {error}"))
     }
@@ -77,7 +77,7 @@ impl Fixture {
         conversations.into_iter().flat_map(|conversation| conversation.messages).collect()
     }
 
-    /// What tools returned to the model, as the last request has it.
+    /// The results of tools that the model got, as the last request has them.
     pub fn returned(&self) -> Vec<String> {
         let requests = self.server.requests();
         requests
@@ -88,7 +88,7 @@ impl Fixture {
             .unwrap_or_default()
     }
 
-    /// Every living process that works below this test's folder, which exists nowhere else.
+    /// Every living process that works below this test's folder, which no other test uses.
     pub fn alive(&self) -> Vec<Identity> {
         alive(self.folder.path())
     }
@@ -104,7 +104,7 @@ impl Drop for Fixture {
         let names: Vec<String> = left.iter().map(|process| command_line(process.pid()).join(" ")).collect();
         for process in &left {
             if let Ok(Some(pidfd)) = Pidfd::open(process) {
-                // Gone in between is gone.
+                // The process may have exited meanwhile.
                 let _ = pidfd.signal(Signal::KILL);
             }
             ends_within(process, LIMIT);
@@ -115,7 +115,7 @@ impl Drop for Fixture {
     }
 }
 
-/// What an agent told to end needs to be gone, on a busy machine too.
+/// The time that an agent needs to exit after it was asked to, also on a busy machine.
 const MOMENT: std::time::Duration = std::time::Duration::from_secs(30);
 
 fn alive(folder: &Path) -> Vec<Identity> {

@@ -1,8 +1,8 @@
-//! The pinned agents against the scripted model: that the server speaks to each as its maker's does, that scripts reach
-//! it unharmed, and that the agents behave as the rest of the program takes for granted.
+//! The pinned agents against the scripted model: the server answers each agent as its maker's does, scripts reach the
+//! server unchanged, and the agents behave as the rest of the program assumes.
 //!
-//! Needs `cargo xtask agents`. Without it these tests say loudly that they were left out, and on a build machine
-//! (`CI=true`) they fail.
+//! Needs `cargo xtask agents`. Without it these tests print that they were left out, and on a build machine (`CI=true`)
+//! they fail.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! One agent process: its lines of JSON as they come, its stdin, its end. Every wait has a limit and says what it
+//! One agent process: its lines of JSON as they come, its stdin, its exit. Every wait has a limit and names what it
 //! waited for.
 
 use ostler_sys::process::{Identity, Pidfd};
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long any single wait may take. The slowest agent needs five seconds for its first word on an idle machine.
+/// How long any single wait may take. The slowest agent needs five seconds for its first output on an idle machine.
 pub const LIMIT: Duration = Duration::from_secs(90);
 
 pub struct Running {
@@ -19,11 +19,11 @@ pub struct Running {
     stdin: Option<ChildStdin>,
     lines: Receiver<(Instant, String)>,
     errors: Option<JoinHandle<String>>,
-    /// All that was read, for the message of a failure.
+    /// Everything that was read, for the message of a failure.
     heard: Vec<String>,
 }
 
-/// A whole life of an agent.
+/// The exit and all output of an agent.
 pub struct Ended {
     pub status: ExitStatus,
     pub events: Vec<Value>,
@@ -44,7 +44,7 @@ impl Running {
         let mut stderr = child.stderr.take().unwrap();
         let errors = std::thread::spawn(move || {
             let mut text = Vec::new();
-            // What came before an error is worth showing too.
+            // What came before an error is shown too.
             let _ = stderr.read_to_end(&mut text);
             String::from_utf8_lossy(&text).into_owned()
         });
@@ -69,7 +69,7 @@ impl Running {
         Pidfd::open(&self.identity()).unwrap().expect("it is our child").signal(signal).unwrap();
     }
 
-    /// The next event that is as wanted, and when it was read; those before it are dropped.
+    /// The next event that `wanted` accepts, and when it was read. Events before it are dropped.
     pub fn until(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> (Instant, Value) {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -93,7 +93,7 @@ impl Running {
         self.until(kind, |event| event["type"] == kind).1
     }
 
-    /// Closes stdin and reads to the end. The agent must end by itself.
+    /// Closes stdin and reads to the end. The agent must exit by itself.
     pub fn finish(mut self) -> Ended {
         self.close_stdin();
         let deadline = Instant::now() + LIMIT;
@@ -118,14 +118,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // After its end both only say so.
+        // After its exit both calls only return an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 impl Ended {
-    /// Fails with all it said unless it exited with 0.
+    /// Fails with all output unless it exited with 0.
     pub fn well(self) -> Ended {
         assert!(self.status.success(), "{}; {:#?}\n{}", self.status, self.events, self.errors);
         self
@@ -141,7 +141,7 @@ impl Ended {
     }
 }
 
-/// Waits until the process has ended; false when the time is up first.
+/// Waits until the process has exited; false when the time is up first.
 pub fn ends_within(process: &Identity, time: Duration) -> bool {
     let Some(pidfd) = Pidfd::open(process).unwrap() else { return true };
     let mut polled = [PollFd::new(&pidfd, PollFlags::IN)];

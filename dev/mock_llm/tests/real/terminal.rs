@@ -1,4 +1,5 @@
-//! The agents in a terminal, each begun with a prompt: they open on it without a dialog, and leave nothing behind.
+//! The agents in a terminal, each started with a prompt: they begin with it without a dialog, and leave no process
+//! behind.
 
 use crate::fixture::Fixture;
 use crate::running::{LIMIT, ends_within};
@@ -12,7 +13,7 @@ use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
-/// An agent in a terminal of its own, whose screen nobody looks at.
+/// An agent in a terminal of its own, whose screen is not looked at.
 pub struct Seated {
     child: Child,
     reader: Option<JoinHandle<()>>,
@@ -23,7 +24,8 @@ impl Seated {
         let Pty { ours, theirs } = Pty::open(40, 120).unwrap();
         let side = || Stdio::from(theirs.try_clone().unwrap());
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        // The command holds copies of the program's side; without them the terminal ends with the program.
+        // The command holds copies of the program's side of the terminal. Without these copies, the terminal closes
+        // when the program exits.
         drop((command, theirs));
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 16384];
@@ -51,17 +53,17 @@ impl Seated {
 
 impl Drop for Seated {
     fn drop(&mut self) {
-        // After its end both only say so.
+        // After its exit both calls only return an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Programs that ask where the cursor is wait for an answer.
+/// Programs that ask for the position of the cursor wait for an answer.
 fn answer(terminal: &rustix::fd::OwnedFd, output: &[u8]) {
     let question = b"\x1b[6n";
     if output.windows(question.len()).any(|window| window == question) {
-        // A terminal that cannot take it is about to close.
+        // When the terminal cannot take it, it is about to close.
         let _ = rustix::io::write(terminal, b"\x1b[1;1R");
     }
 }
@@ -82,7 +84,7 @@ fn claude_in_a_terminal_takes_its_prompt() {
 
 #[test]
 fn codex_in_a_terminal_takes_its_prompt_and_leaves_no_daemon() {
-    // By default it starts a server that outlives it.
+    // By default codex starts a server that outlives it.
     converse(Agent::Codex, &["--no-daemon", "say good day"]);
 }
 

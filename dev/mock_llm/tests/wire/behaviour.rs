@@ -1,4 +1,4 @@
-//! What holds for every protocol: failures that pass, hanging, hanging up, waiting, closing.
+//! What holds for every protocol: temporary failures, hanging, hanging up, waiting, closing.
 
 use crate::client::Client;
 use ostler_mock_llm::{Ending, POLITE, Server};
@@ -22,7 +22,7 @@ fn a_failure_that_passes_fails_once_for_each_message() {
     assert_eq!(ask(&mut client, "fail 529 once ; fail 500 once ; say ok").0, 500);
     assert_eq!(ask(&mut client, "fail 529 once ; fail 500 once ; say ok"), (200, "ok".to_owned()));
 
-    // The same words again, later in the same conversation, are another message.
+    // The same text again, later in the same conversation, is another message.
     let mut again = prompt("fail 529 once ; fail 500 once ; say ok");
     let repeated = again["messages"][0].clone();
     let messages = again["messages"].as_array_mut().unwrap();
@@ -38,7 +38,7 @@ fn a_failure_for_ever_never_passes() {
     for _ in 0..3 {
         assert_eq!(ask(&mut client, "fail 400 always").0, 400);
     }
-    // The record follows just after the last byte.
+    // The record is updated just after the last byte.
     server.wait_for(|requests| requests.iter().all(|request| request.ending == Ending::Answered(400))).unwrap();
 }
 

@@ -1,11 +1,12 @@
-//! A second terminal emulator judges what the dashboard draws: the same bytes must lead to the same screen. Terminals disagree
-//! where a program relies on the width of odd characters or on a state that it did not set itself; then these two do as well.
+//! A second terminal emulator checks what the dashboard draws: the same bytes must lead to the same screen. Terminals
+//! differ where a program relies on the width of unusual characters or on a state that it did not set itself. Then
+//! these two emulators differ as well.
 
 use crate::person::Person;
 use ostler_screen::{Look, Screen};
 use std::num::NonZeroU16;
 
-/// What is seen of a row: all of it, and the parts that stand out.
+/// What is seen of a row: all of its text, and the inverse and bold parts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Row {
     text: String,
@@ -17,11 +18,11 @@ impl Row {
     fn push(&mut self, text: &str, inverse: bool, bold: bool) {
         self.text.push_str(text);
         self.inverse.push_str(if inverse { text } else { "" });
-        // Of a blank nobody sees whether it is bold.
+        // On a blank, bold is not visible.
         self.bold.extend(text.chars().filter(|character| bold && !character.is_whitespace()));
     }
 
-    /// Blanks at the end are not told apart from nothing.
+    /// Blanks at the end do not count.
     fn trimmed(self) -> Row {
         let trim = |text: String| text.trim_end().to_owned();
         Row { text: trim(self.text), inverse: trim(self.inverse), bold: trim(self.bold) }
@@ -54,13 +55,13 @@ fn by_another(screen: &vt100::Screen, rows: u16, columns: u16) -> Vec<Row> {
     (0..rows).map(row).collect()
 }
 
-/// Fails unless both emulators show the same: rows, what is selected and what is bold, where the cursor is, and which screen.
+/// Fails unless both emulators show the same: rows, inverse and bold text, where the cursor is, and which screen.
 #[track_caller]
 pub fn agree(person: &Person) {
     let size = person.screen.size();
     let [rows, columns] = [size.rows, size.columns].map(|number| NonZeroU16::new(number).unwrap());
-    // After another size everything is drawn again, so all of it may be shown at the size of now.
-    // The other one takes the replacement character for a mistake of its own and leaves it out.
+    // After a resize everything is drawn again, so all bytes may be shown at the present size. The other emulator
+    // treats the replacement character as a decoding error of its own and drops it.
     let bytes = String::from_utf8_lossy(&person.bytes).replace('\u{fffd}', "?").into_bytes();
     let mut screen = Screen::new(size);
     screen.feed(&bytes);

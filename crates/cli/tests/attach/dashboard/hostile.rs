@@ -1,4 +1,4 @@
-//! Names, prompts and output of agents do nothing to the terminal.
+//! Names, prompts and output of agents cannot control the terminal.
 
 use super::emulators::agree;
 use super::{SIZES, asking, has_selected, idle, opens};
@@ -7,7 +7,7 @@ use crate::harness;
 const HARMFUL: &str = "x\u{1b}[2J\u{1b}]0;owned\u{7}y\u{202e}z\u{1b}[?1049l\u{9b}2J 表e\u{301}👍";
 
 #[test]
-fn text_of_sessions_does_nothing_to_the_terminal() {
+fn escape_sequences_of_sessions_do_not_reach_the_terminal() {
     let harness = harness();
     let talk = harness.detach(&["--keep", "demo", &format!("say {HARMFUL}")]);
     talk.until_look("a turn is over", |view| view.turns == 1);
@@ -36,7 +36,7 @@ fn text_of_sessions_does_nothing_to_the_terminal() {
             person.sees_that("no filter", |person| !person.shows("filter:"));
             agree(&person);
         }
-        // What is asked in full, a reply with odd characters in it, and a form.
+        // The whole question, a reply with unusual characters, and a form.
         person.types(b"/asks\ra");
         person.sees("y allows exactly this");
         agree(&person);
@@ -80,7 +80,7 @@ fn every_frame_is_one_synchronised_update() {
     person.sees_that("the last number", |person| person.screen.text().iter().any(|row| row == "50"));
     let text = String::from_utf8_lossy(&person.bytes).into_owned();
     let first = text.find("\u{1b}[?2026h").unwrap();
-    // Outside of updates there is nothing but the title of the window.
+    // Outside of updates only the title of the window is written.
     for outside in text[first..].split("\u{1b}[?2026h").skip(1).filter_map(|frame| frame.split_once("\u{1b}[?2026l")) {
         let rest = outside.1;
         assert!(rest.is_empty() || rest.starts_with("\u{1b}]2;ostler"), "{rest:?}");

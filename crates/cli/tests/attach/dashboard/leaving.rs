@@ -1,4 +1,4 @@
-//! The terminal is given back as it was, whatever ends the dashboard, and sessions go on without it.
+//! The terminal is restored, whatever ends the dashboard, and the sessions keep running.
 
 use super::emulators::agree;
 use super::{MIDDLE, NARROW, WIDE, has_group, has_selected, idle, opens, working};
@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 #[track_caller]
-fn gave_the_terminal_back(person: &Person) {
+fn has_restored_the_terminal(person: &Person) {
     assert!(person.has_an_ordinary_terminal() && !person.screen.is_alternate());
     let text = String::from_utf8_lossy(&person.bytes).into_owned();
     for (on, off) in [("\u{1b}[?1000h", "\u{1b}[?1000l"), ("\u{1b}[?2004h", "\u{1b}[?2004l")] {
@@ -20,7 +20,7 @@ fn gave_the_terminal_back(person: &Person) {
 }
 
 #[test]
-fn every_way_out_leaves_the_terminal_as_it_was() {
+fn every_way_out_restores_the_terminal() {
     let harness = harness();
     let session = idle(&harness, "one", "say x");
     for signal in [None, Some(Signal::TERM), Some(Signal::HUP), Some(Signal::INT), Some(Signal::QUIT)] {
@@ -31,7 +31,7 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
             Some(signal) => person.signals(signal),
         }
         person.is_left_with(0);
-        gave_the_terminal_back(&person);
+        has_restored_the_terminal(&person);
     }
     let mut person = opens(&harness, MIDDLE);
     person.closes_the_terminal();
@@ -40,7 +40,7 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn it_stops_and_goes_on_as_a_shell_expects() {
+fn ctrl_z_stops_it_and_fg_resumes_it() {
     let harness = harness();
     let _session = idle(&harness, "one", "say x");
     let mut person = Person::runs_program(&harness, MIDDLE, &["bash", "--norc", "--noprofile", "-i"]);
@@ -58,7 +58,7 @@ fn it_stops_and_goes_on_as_a_shell_expects() {
 }
 
 #[test]
-fn another_size_is_drawn_at_once_and_whole() {
+fn after_a_resize_everything_is_drawn_again() {
     let harness = harness();
     let _session = idle(&harness, "one", "say hello there");
     let mut person = opens(&harness, WIDE);
@@ -67,7 +67,7 @@ fn another_size_is_drawn_at_once_and_whole() {
         let before = person.bytes.len();
         person.resizes(size);
         if size.1 >= NARROW.1 && size.0 >= NARROW.0 {
-            // Not what is left of the old size: everything is drawn again.
+            // Everything is drawn again; the old drawing does not count.
             person.sees_that("all of it", |person| {
                 let drawn_again = person.bytes[before..].windows(4).any(|window| window == b"\x1b[2J");
                 drawn_again && person.shows("○ one") && person.shows("q quit")
@@ -81,12 +81,12 @@ fn another_size_is_drawn_at_once_and_whole() {
 }
 
 #[test]
-fn stopped_for_a_while_or_resized_without_end_it_is_whole_afterwards() {
+fn after_a_stop_and_many_resizes_the_screen_is_complete() {
     let harness = harness();
     let session = idle(&harness, "one", "say hello there");
     let mut person = opens(&harness, MIDDLE);
     person.sees("› say hello there");
-    // Another program may have drawn over it meanwhile, in a window of another size.
+    // Another program may have drawn over the screen meanwhile, in a window of another size.
     person.signals(Signal::STOP);
     let stat = format!("/proc/{}/stat", person.process().pid());
     let is_stopped = || std::fs::read_to_string(&stat).unwrap().contains(") T ").then_some(());
@@ -98,7 +98,7 @@ fn stopped_for_a_while_or_resized_without_end_it_is_whole_afterwards() {
     person.sees_that("all of it", is_whole);
     assert!(!person.shows("not ours") && person.shows("○ one"));
     agree(&person);
-    // While it draws.
+    // Resizes while the dashboard draws.
     harness.run(&["send", session.id(), "count 300"]).exits(0);
     for round in 0..200 {
         person.resizes((3 + round * 7 % 50, 10 + round * 13 % 85));
@@ -140,12 +140,12 @@ fn attaching_comes_back_to_the_dashboard_and_to_the_same_session() {
     assert!(talk.look().alive && screen.look().alive && prints.look().alive);
     person.types(b"q");
     person.is_left_with(0);
-    gave_the_terminal_back(&person);
+    has_restored_the_terminal(&person);
     assert!(!person.shows("detached"), "nothing is left behind");
 }
 
 #[test]
-fn asked_to_exit_while_attached_it_ends_and_the_terminal_is_as_it_was() {
+fn a_signal_while_attached_ends_it_and_restores_the_terminal() {
     let harness = harness();
     let talk = idle(&harness, "talk", "say x");
     let screen = harness.detach(&["-t", "--name", "screen", "--", "sh", "-c", "echo on its screen; cat"]);
@@ -160,18 +160,18 @@ fn asked_to_exit_while_attached_it_ends_and_the_terminal_is_as_it_was() {
         person.sees_that(inside, |person| person.shows(inside) && !person.shows("q quit"));
         person.signals(Signal::TERM);
         person.is_left_with(0);
-        gave_the_terminal_back(&person);
+        has_restored_the_terminal(&person);
     }
     assert!(talk.look().alive && screen.look().alive && prints.look().alive);
 }
 
 #[test]
-fn a_terminal_that_understands_it_is_told_while_something_works_and_only_then() {
+fn a_terminal_that_supports_progress_shows_it_only_while_a_session_works() {
     const WORKS: &str = "\u{1b}]9;4;3;0\u{1b}\\";
     const RESTS: &str = "\u{1b}]9;4;0;0\u{1b}\\";
     let mut harness = harness();
     let id = working(&harness, "busy").id().to_owned();
-    // Not this one.
+    // This terminal does not support it.
     let mut person = opens(&harness, MIDDLE);
     person.types(b"q");
     person.is_left_with(0);
@@ -185,7 +185,7 @@ fn a_terminal_that_understands_it_is_told_while_something_works_and_only_then() 
     };
     let mut person = opens(&harness, MIDDLE);
     person.sees_that("that it works", |person| last(person).0 > last(person).1);
-    // While another program has the terminal, that one tells what it likes.
+    // While another program has the terminal, the dashboard shows no progress there.
     person.types(b"\r");
     person.sees("detaches");
     assert!(last(&person).1 > last(&person).0);
@@ -201,7 +201,7 @@ fn a_terminal_that_understands_it_is_told_while_something_works_and_only_then() 
 }
 
 #[test]
-fn killed_it_leaves_the_terminal_as_it_was_also_while_a_session_is_shown_in_it() {
+fn the_terminal_is_restored_after_a_kill_also_while_a_session_is_attached() {
     let harness = harness();
     let talk = idle(&harness, "talk", "say x");
     let draws = "printf '\\033[?1049h\\033[?1003h\\033[?25lon its screen'; cat";
@@ -220,7 +220,7 @@ fn killed_it_leaves_the_terminal_as_it_was_also_while_a_session_is_shown_in_it()
         assert_eq!(person.waits().signal(), Some(9));
         person.sees_that("the screen that was there", |person| !person.screen.is_alternate());
         person.sees_that("the title", |person| person.bytes.ends_with(b"\x1b[23;2t"));
-        gave_the_terminal_back(&person);
+        has_restored_the_terminal(&person);
         let text = String::from_utf8_lossy(&person.bytes).into_owned();
         assert!(text.rfind("\u{1b}[?1003l") >= text.rfind("\u{1b}[?1003h"), "the mouse is not reported");
     }
@@ -235,7 +235,7 @@ fn without_a_terminal_it_says_what_to_do() {
 }
 
 #[test]
-fn ostler_alone_opens_it_where_that_is_configured_and_there_is_a_session() {
+fn ostler_without_arguments_opens_it_if_configured_and_there_is_a_session() {
     let harness = harness();
     harness.configure("ui = \"default\"\n");
     let mut person = Person::runs(&harness, MIDDLE, &[]);

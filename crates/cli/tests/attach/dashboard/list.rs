@@ -1,9 +1,9 @@
-//! What is listed, in which order, and how one moves in it.
+//! What is listed, in which order, and moving in the list.
 
 use super::{MIDDLE, NARROW, SIZES, WIDE, asking, has_selected, idle, list, opens, selected, working};
 use crate::harness;
 use crate::person::Person;
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use std::time::Duration;
 
 #[test]
@@ -42,7 +42,7 @@ fn sessions_are_grouped_by_what_they_need_at_every_size() {
             _ => assert!(!person.shows("│") && !person.shows("──")),
         }
         assert!(person.shows("2 need you"));
-        // It comes behind the update of the screen.
+        // The title is written after the update of the screen.
         person.sees_that("the title", |person| person.screen.title() == Some("ostler: 1 asks"));
         person.types(b"q");
         person.is_left_with(0);
@@ -69,7 +69,7 @@ fn keys_and_the_mouse_move_in_the_list() {
             (b"\x1b[5~", "d-fourth"),
             (b"\x1b[F", "a-first"),
             (b"\x1b[H", "d-fourth"),
-            // A click into the third row of the screen, and the wheel over it.
+            // A click on the second session, and the wheel over it.
             (b"\x1b[<0;5;4M", "c-third"),
             (b"\x1b[<65;5;4M", "a-first"),
             (b"\x1b[<64;5;4M", "d-fourth"),
@@ -119,7 +119,7 @@ fn a_filter_finds_by_name_state_and_last_line_as_it_is_typed() {
     shows_only(&mut person, "parser");
     person.types(b"\x15listen");
     shows_only(&mut person, "server");
-    // Those that have ended are found as well.
+    // Ended sessions are found as well.
     person.types(b"\x15CLEAN");
     shows_only(&mut person, "lint");
     person.types(b"\x15idle gramm");
@@ -155,9 +155,9 @@ fn what_happens_to_sessions_is_seen_at_once() {
     person.sees("… 1 ended");
     harness.run(&["archive", first.id()]).exits(0);
     person.sees_that("it is gone", |person| !person.shows("ended"));
-    // A keeper that is killed and replaced is not noticed.
-    let before = second.kill(Who::Keeper);
-    second.replaced(Who::Keeper, &before);
+    // A keeper that is killed and replaced makes no difference.
+    let before = second.kill(ProcessKind::Keeper);
+    second.replaced(ProcessKind::Keeper, &before);
     harness.run(&["send", second.id(), "say after that"]).exits(0);
     person.sees("after that");
     person.sees("○ second");
@@ -184,7 +184,7 @@ fn what_happens_to_sessions_that_had_ended_before_is_seen_as_well() {
     person.sees_that("one less", |person| person.shows("▾ 2 ended") && !person.shows("three-c"));
     harness.run(&["archive", "broken"]).exits(0);
     person.sees_that("nothing needs a look", |person| !person.shows("broken") && !person.shows("needs you"));
-    // By its own key, too. The oldest is last.
+    // The same with the key of the dashboard. The oldest is last.
     person.types(b"G");
     has_selected(&mut person, "other-name");
     person.types(b"Ay");
@@ -197,7 +197,7 @@ fn three_hundred_sessions_are_listed_and_any_is_reached() {
     let harness = harness();
     let old = harness.detach(&["--name", "over", "--", "true"]);
     harness.run(&["wait", old.id()]).exits(0);
-    // Folders as a launch that was killed leaves them: never started, so that they are there without 300 processes.
+    // Folders as a killed launch leaves them: nothing was started, so that 300 sessions need no processes.
     let record = std::fs::read_to_string(old.path().join("session.json")).unwrap();
     for number in 0..300 {
         let id = format!("9{number:07}");
@@ -221,7 +221,7 @@ fn three_hundred_sessions_are_listed_and_any_is_reached() {
 }
 
 #[test]
-fn nothing_there_is_said_and_a_first_session_is_one_key_away() {
+fn an_empty_list_says_so_and_how_to_start_a_session() {
     let harness = harness();
     for size in SIZES {
         let mut person = opens(&harness, size);
@@ -238,7 +238,7 @@ fn nothing_there_is_said_and_a_first_session_is_one_key_away() {
 fn a_dashboard_of_idle_sessions_does_not_wake_up() {
     const WATCHED: Duration = Duration::from_secs(5);
     let harness = harness();
-    // A copy of a transcript that is made later would wake it.
+    // A copy of a transcript that is made later would wake the process.
     harness.configure("autosave = \"off\"\n");
     let _one = idle(&harness, "one", "say x");
     let _two = idle(&harness, "two", "say x");

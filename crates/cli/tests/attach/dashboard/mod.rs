@@ -1,8 +1,9 @@
 //! The dashboard (`ostler ui`), driven through a real terminal.
 //!
 //! * `list`: what is shown where, at every size. `preview`: the selected session.
-//! * `verbs`: what each key does to sessions. `leaving`: the terminal is given back, whatever happens.
-//! * `search`: all conversations. `hostile`: names and output that try to break out. `emulators`: a second one sees the same.
+//! * `verbs`: what each key does to sessions. `leaving`: the terminal is restored, whatever happens.
+//! * `search`: all conversations. `hostile`: names and output that try to control the terminal. `emulators`: a second
+//!   emulator shows the same.
 
 mod emulators;
 mod hostile;
@@ -50,7 +51,7 @@ fn working<'a>(harness: &'a Harness, name: &str) -> Session<'a> {
     session
 }
 
-/// Waits until it is in its tool: before that there may be nothing to interrupt.
+/// Waits until its tool runs: before that there may be nothing to interrupt.
 fn is_at_work(session: &Session<'_>) {
     let at_work = |view: &View| view.state == Phase::Working && view.last.as_deref() == Some("Bash sleep 1000");
     session.until_look("it is in its tool", at_work);
@@ -63,7 +64,7 @@ fn list(person: &Person) -> Vec<String> {
     rows.iter().skip(1).map(left).take_while(|row| !row.is_empty()).collect()
 }
 
-/// The row of the list that is selected, by its look.
+/// The selected row of the list, recognised by its inverse text.
 fn selected(person: &Person) -> Option<String> {
     let chosen = |row: &Vec<ostler_screen::Piece>| {
         let text: String = row.iter().filter(|piece| piece.look.inverse).map(|piece| piece.text.as_str()).collect();
@@ -72,13 +73,13 @@ fn selected(person: &Person) -> Option<String> {
     person.screen.pieces().iter().skip(1).find_map(chosen)
 }
 
-/// Looks until the selected row contains this.
+/// Waits until the selected row contains this.
 #[track_caller]
 fn has_selected(person: &mut Person, text: &str) {
     person.sees_that(&format!("{text} selected"), |person| selected(person).is_some_and(|row| row.contains(text)));
 }
 
-/// Looks until the list has a group with this head.
+/// Waits until the list has a group with this head.
 #[track_caller]
 fn has_group(person: &mut Person, head: &str) {
     person.sees_that(head, |person| list(person).iter().any(|row| row == head));

@@ -59,7 +59,7 @@ fn a_hit_leads_to_its_session_and_shows_its_command_first() {
 }
 
 #[test]
-fn what_agents_keep_by_themselves_is_found_and_nothing_they_say_reaches_the_terminal() {
+fn conversations_outside_ostler_are_found_and_their_escape_sequences_are_removed() {
     let harness = harness();
     let _talk = idle(&harness, "one", "say x");
     let folder = harness.root().join("home/.claude/projects/-work-app");
@@ -78,7 +78,7 @@ fn what_agents_keep_by_themselves_is_found_and_nothing_they_say_reaches_the_term
         person.types(b"\r");
         person.sees("run: ostler adopt 11111111");
         agree(&person);
-        // A folder that is gone is refused with the words of the command.
+        // A folder that does not exist is refused, with the words of the command.
         person.types(b"y");
         person.sees("/work/app");
         assert_eq!(person.screen.title(), Some("ostler"));
@@ -96,7 +96,7 @@ fn keys_do_not_wait_for_a_search() {
     let harness = harness();
     let _one = idle(&harness, "a-first", "say the zebra is here");
     let _two = idle(&harness, "b-second", "say x");
-    // An index that has to be made again, and a process that writes it: the search waits for seconds.
+    // An index that has to be made again, while another process holds its lock: the search waits for seconds.
     let index = harness.home().join("search");
     std::fs::create_dir(&index).unwrap();
     std::fs::write(index.join("index.sqlite"), "not a database ".repeat(1000)).unwrap();
@@ -116,7 +116,7 @@ fn keys_do_not_wait_for_a_search() {
     has_selected(&mut person, "zebra is here");
     person.types(b"nothing-like-it");
     person.sees("nothing found");
-    // Emptied, one more is out of it.
+    // Ctrl-U empties the line, and a backspace in the empty line leaves the search.
     person.types(b"\x15\x7f");
     person.sees("q quit");
     person.types(b"q");

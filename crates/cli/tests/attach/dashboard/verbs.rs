@@ -1,4 +1,4 @@
-//! What each key does to sessions: the same as the command of that name, with the same words.
+//! What each key does to sessions: the same as the command of that name, with the same messages.
 
 use super::{MIDDLE, NARROW, SIZES, WIDE, asking, has_group, has_selected, idle, is_at_work, list, opens, working};
 use crate::harness;
@@ -37,7 +37,7 @@ fn a_question_is_answered_after_all_of_it_was_shown() {
     person.types(b"not on a Friday\r");
     session.until_look("it was denied", |view| view.turns == 1);
     assert_eq!(session.look().last.as_deref(), Some("denied: git push --tags (not on a Friday)"));
-    // What was done is told, and the list knows it, before the next key: it would say something over it, or ask again.
+    // Waits for the message and for the list before the next key, which would replace the message, or ask again.
     person.sees("): denied");
     has_group(&mut person, "idle 1");
     person.types(b"a");
@@ -80,7 +80,7 @@ fn an_answer_never_reaches_another_question() {
     session.until_look("it asks something else", |view| view.turns == 1 && view.asking.is_some());
     person.sees("no longer asks this; nothing was answered");
     person.types(b"y");
-    // The panel stays until it is closed: what is typed on is not for the list.
+    // The panel stays until it is closed, so that further keys do not reach the list.
     person.types(b"\x1b");
     person.sees("q quit");
     person.types(b"y");
@@ -109,11 +109,11 @@ fn a_reply_is_sent_and_one_that_was_begun_is_kept() {
         person.types(b"q");
         person.is_left_with(0);
     }
-    // One that has ended is continued with it.
+    // A reply to an ended session continues it.
     session.stop();
     let mut person = opens(&harness, MIDDLE);
     person.types(b" ");
-    // Those that have ended are read after the first screen is drawn.
+    // Ended sessions are read after the first screen is drawn.
     person.sees_that("it is listed", |person| list(person).iter().any(|row| row.contains("talk")));
     has_selected(&mut person, "ended");
     person.types(b"j");
@@ -136,11 +136,13 @@ fn a_reply_that_could_not_be_sent_is_not_lost() {
     has_selected(&mut person, "talk");
     person.types(b"rsay something long");
     person.sees("› say something long");
+    let is_listed = |person: &Person| list(person).iter().any(|row| row.contains(" talk "));
     harness.run(&["archive", session.id()]).exits(0);
+    person.sees_that("talk gone from the list", |person| !is_listed(person));
     person.types(b"\r");
     person.sees("restore it first");
     harness.run(&["restore", session.id()]).exits(0);
-    person.sees("talk");
+    person.sees_that("talk in the list again", is_listed);
     person.types(b"\x1b/talk\r");
     person.types(b"\x1b");
     other.stop();
@@ -151,7 +153,7 @@ fn a_reply_that_could_not_be_sent_is_not_lost() {
 }
 
 #[test]
-fn a_new_session_is_described_in_a_panel_of_its_own_and_selected() {
+fn a_new_session_is_started_from_a_panel_and_selected() {
     let harness = harness();
     let _other = idle(&harness, "other", "say x");
     let mut person = opens(&harness, MIDDLE);
@@ -179,19 +181,19 @@ fn a_new_session_is_described_in_a_panel_of_its_own_and_selected() {
     assert_eq!(started.cwd, folder.to_str().unwrap());
     person.types(b"n\x1b");
     person.sees("q quit");
-    // What is refused is said in the words of the command line.
+    // A refusal is shown in the words of the command line.
     person.types(b"nsay x\t");
     chooses_demo(&mut person);
     person.types(b"\t\x15/no/such/folder\r");
     person.sees("cannot use the folder");
-    // Nothing has to be written again.
+    // What was entered is still there.
     person.types(b"n");
     person.sees("new session");
     assert!(person.shows("say x") && person.shows("/no/such/folder"));
 }
 
 fn chooses_demo(person: &mut Person) {
-    // Nothing else of the screen: what is behind the panel changes by itself.
+    // Looks only at the panel: what is behind it changes by itself.
     let chosen = |person: &Person| {
         let rows = person.screen.text();
         rows.iter().find_map(|row| Some(row.split_once('‹')?.1.split_once('›')?.0.trim().to_owned()))
@@ -230,7 +232,7 @@ fn verbs_ask_once_and_do_what_their_commands_do() {
     person.sees("q quit");
     person.types(b"sy");
     session.until_look("it has ended", |view| view.ended);
-    // What was done is told before the next key; later it would be told over what that one says.
+    // Waits for the message before the next key; later it would replace the next message.
     person.sees("): stopped");
     person.sees("… 1 ended");
     person.types(b"\r");
@@ -257,7 +259,7 @@ fn verbs_ask_once_and_do_what_their_commands_do() {
 }
 
 #[test]
-fn verbs_are_for_all_that_are_marked() {
+fn verbs_apply_to_all_marked_sessions() {
     let harness = harness();
     let names = ["a", "b", "c"].map(|letter| format!("session-{letter}"));
     let sessions: Vec<_> = names.iter().map(|name| idle(&harness, name, "say x")).collect();
@@ -301,7 +303,7 @@ fn a_shell_opens_in_its_folder_and_an_id_is_copied() {
     person.sees_that("the dashboard", |person| person.screen.is_alternate() && person.shows("q quit"));
     let bytes = String::from_utf8_lossy(&person.bytes).into_owned();
     assert!(bytes.contains("in-42") && bytes.contains(&cwd(&harness, session.id())));
-    // A Ctrl-C there is not one here.
+    // A Ctrl-C in the shell does not reach the dashboard.
     person.types(b"o");
     person.sees_that("a shell", |person| !person.screen.is_alternate() && person.has_an_ordinary_terminal());
     let prompt =
@@ -335,7 +337,7 @@ fn the_diff_of_a_session_is_shown_and_its_work_lands_after_a_question() {
     has_selected(&mut person, "plain");
     person.types(b"d");
     person.sees("has no snapshots of its files");
-    // Those that have ended are folded.
+    // Ended sessions are folded, so this one is found with a filter.
     person.types(b"/fix\r");
     has_selected(&mut person, "fix");
     person.types(b"d");

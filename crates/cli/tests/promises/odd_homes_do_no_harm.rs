@@ -1,13 +1,13 @@
-//! Somebody put something odd into the home, or did something odd to a helper: nobody hangs, nobody acts on the wrong
-//! session, and whatever can go on goes on.
+//! Odd files in the home, or helpers that were stopped or lost their files: no command hangs or acts on the wrong
+//! session, and everything that can continue does.
 
 use crate::harness;
 use ostler_sys::pause::{self, Point, Role};
-use ostler_testkit::{Who, patience};
+use ostler_testkit::{ProcessKind, patience};
 use rustix::process::Signal;
 
 #[test]
-fn a_pipe_in_the_place_of_a_record_is_damage_and_nobody_waits_for_its_writer() {
+fn a_pipe_in_place_of_a_record_counts_as_damaged_and_no_command_hangs() {
     let harness = harness();
     let session = harness.detach(&["--", "true"]);
     harness.run(&["wait", session.id()]).exits(0);
@@ -34,7 +34,7 @@ fn a_copied_folder_is_not_acted_on() {
 }
 
 #[test]
-fn of_many_who_want_one_name_at_once_one_gets_it() {
+fn of_many_simultaneous_launches_with_one_name_one_succeeds() {
     let harness = harness();
     let wanting: Vec<_> =
         (0..10).map(|_| harness.start(&["run", "-d", "--name", "same", "--", "sleep", "600"])).collect();
@@ -44,9 +44,9 @@ fn of_many_who_want_one_name_at_once_one_gets_it() {
 }
 
 #[test]
-fn a_helper_that_somebody_stopped_is_told_to_go_on() {
+fn a_helper_that_was_stopped_is_continued() {
     let harness = harness();
-    for who in [Who::Keeper, Who::Holder] {
+    for who in [ProcessKind::Keeper, ProcessKind::Holder] {
         let session = harness.detach(&["--keep", "demo", "say hello"]);
         harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
         session.signal(who, Signal::STOP);
@@ -57,7 +57,7 @@ fn a_helper_that_somebody_stopped_is_told_to_go_on() {
 }
 
 #[test]
-fn a_removed_socket_is_made_anew() {
+fn a_removed_socket_is_created_again() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo"]);
     session.until_look("a keeper", |view| view.kept);
@@ -82,7 +82,7 @@ fn many_resumes_and_waiters_at_once_leave_one_run_and_no_wrong_outcome() {
         assert_eq!(codes, [0, 7, 7, 7].map(Some), "{outputs:?}");
         for waiter in waiters {
             let code = waiter.finish().code;
-            // How the run before went, or not over: never lost, never failed.
+            // The outcome of the previous run, or a timeout: never lost, never failed.
             assert!([Some(0), Some(6), Some(124)].contains(&code), "a living session was called {code:?}");
         }
         let shown = session.show();
@@ -92,7 +92,7 @@ fn many_resumes_and_waiters_at_once_leave_one_run_and_no_wrong_outcome() {
 }
 
 #[test]
-fn a_full_standard_output_is_an_error_with_words() {
+fn a_full_standard_output_is_reported_as_an_error() {
     let harness = harness();
     let into_full = |arguments: &[&str]| {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -110,7 +110,7 @@ fn a_full_standard_output_is_an_error_with_words() {
 }
 
 #[test]
-fn damage_to_a_helpers_record_is_told_and_keeps_nobody_from_ending_the_session() {
+fn a_damaged_record_of_a_helper_is_reported_and_the_session_can_be_stopped() {
     let harness = harness();
     for file in ["holder.json", "keeper.json"] {
         let session = harness.detach(&["--keep", "demo", "say hello"]);
@@ -124,7 +124,7 @@ fn damage_to_a_helpers_record_is_told_and_keeps_nobody_from_ending_the_session()
 }
 
 #[test]
-fn a_spare_folder_that_somebody_has_changed_is_not_used() {
+fn a_spare_folder_that_was_changed_is_not_used() {
     let harness = harness();
     let spare = harness.home().join("spare");
     let (ready, misbehave) = (spare.join("ready"), harness.misbehave());
@@ -135,7 +135,7 @@ fn a_spare_folder_that_somebody_has_changed_is_not_used() {
     std::fs::write(ready.join("runs/1/out"), "old and long output").unwrap();
     std::fs::write(ready.join("runs/1/outcome.json"), "{}").unwrap();
     assert_eq!(run().stdout, "real\n");
-    // The next one is made until the helpers have exited.
+    // The next spare folder may be in the making until the helpers have exited.
     harness.nothing_is_left();
     std::fs::remove_dir_all(&spare).unwrap();
     std::fs::write(&spare, "a file").unwrap();
@@ -147,12 +147,12 @@ fn a_spare_folder_that_somebody_has_changed_is_not_used() {
 }
 
 #[test]
-fn a_session_whose_records_are_damaged_while_it_runs_is_said_to_run_and_can_be_ended() {
+fn a_running_session_with_damaged_records_is_shown_as_alive_and_can_be_stopped() {
     let harness = harness();
     for file in ["session.json", "runs/1/run.json"] {
         for command in [&["--keep", "demo", "say hello"][..], &["--", "sleep", "600"]] {
             let session = harness.detach(command);
-            let agent = session.living(Who::Agent);
+            let agent = session.living(ProcessKind::Agent);
             session.until_look("it is kept", |view| view.kept);
             std::fs::write(session.path().join(file), "").unwrap();
             let listed = harness.run(&["ls", "--json"]).exits(0).json();
@@ -170,25 +170,25 @@ fn a_session_whose_records_are_damaged_while_it_runs_is_said_to_run_and_can_be_e
     harness.nothing_is_left();
 }
 
-/// Every keeper that is started then fails, so that the holder has to end the agent by itself: also when a keeper has just
-/// begun and it is that one that hears of the stop.
+/// Every keeper that starts then fails, so the holder has to end the agent by itself, also when the signal to stop goes
+/// to a keeper that has just started.
 #[test]
-fn a_session_with_damaged_records_can_be_ended_though_no_keeper_can_begin() {
+fn a_session_with_damaged_records_can_be_stopped_although_no_keeper_can_start() {
     let mut harness = harness();
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
     harness.set(pause::VARIABLE, &pauses);
     for file in ["session.json", "runs/1/run.json"] {
         let session = harness.detach(&["--", "sleep", "600"]);
-        let agent = session.living(Who::Agent);
+        let agent = session.living(ProcessKind::Agent);
         session.until_look("it is kept", |view| view.kept);
         std::fs::write(pauses.join(format!("{}.stop", pause::token(Role::Keeper, Point::KeeperSigned))), "1").unwrap();
-        let killed = session.kill(Who::Keeper);
-        let beginning = session.replaced(Who::Keeper, &killed);
+        let killed = session.kill(ProcessKind::Keeper);
+        let beginning = session.replaced(ProcessKind::Keeper, &killed);
         std::fs::write(session.path().join(file), "").unwrap();
         let stop = harness.start(&["stop", session.id()]);
-        patience::until("it has the signal", &[], || waits_for_sigterm(beginning.pid()).then_some(()));
-        session.signal(Who::Keeper, Signal::CONT);
+        patience::until("it has the signal", &[], || sigterm_is_pending(beginning.pid()).then_some(()));
+        session.signal(ProcessKind::Keeper, Signal::CONT);
         stop.finish().exits(8);
         assert!(!agent.may_live(), "{file}");
         std::fs::remove_dir_all(session.path()).unwrap();
@@ -196,8 +196,8 @@ fn a_session_with_damaged_records_can_be_ended_though_no_keeper_can_begin() {
     harness.nothing_is_left();
 }
 
-/// Whether SIGTERM waits for a stopped process of ours.
-fn waits_for_sigterm(pid: i32) -> bool {
+/// Whether SIGTERM is pending for a stopped process of ours.
+fn sigterm_is_pending(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap().trim();
     u64::from_str_radix(pending, 16).unwrap() & (1 << (Signal::TERM.as_raw() - 1)) != 0

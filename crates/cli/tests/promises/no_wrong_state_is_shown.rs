@@ -1,11 +1,11 @@
-//! From the launch to the end, a look at any moment and however often shows a true state.
+//! From the launch to the end, every reader sees a true state, at any moment and however often it reads.
 
 use crate::harness;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Phase, View};
-use ostler_testkit::{Poller, Who, alone};
+use ostler_testkit::{Poller, ProcessKind, alone};
 
-/// What a healthy session may look like, at any moment.
+/// Whether this is a state that a healthy session may have.
 fn is_healthy(view: &View) -> bool {
     match view.state {
         Phase::Ended => view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded) && !view.alive,
@@ -18,7 +18,7 @@ fn is_healthy(view: &View) -> bool {
 }
 
 #[test]
-fn sessions_that_come_and_go_are_never_seen_lost() {
+fn short_sessions_are_never_seen_lost() {
     let _alone = alone();
     let harness = harness();
     let poller = Poller::start_for_all(&harness.home(), is_healthy);
@@ -36,17 +36,17 @@ fn sessions_that_come_and_go_are_never_seen_lost() {
 }
 
 #[test]
-fn nor_are_those_whose_helpers_die_while_they_end() {
+fn sessions_whose_helpers_are_killed_at_the_end_are_never_seen_lost() {
     let _alone = alone();
     let harness = harness();
     let poller = Poller::start_for_all(&harness.home(), is_healthy);
     for round in 0..6 {
-        for who in [Who::Keeper, Who::Holder] {
+        for who in [ProcessKind::Keeper, ProcessKind::Holder] {
             let flag = harness.root().join(format!("{round} {who:?}"));
             let misbehave = harness.misbehave();
             let words = [&format!("until={}", flag.display()), "say=done", "exit=0"];
             let session = harness.detach(&[&["--", &misbehave], &words[..]].concat());
-            session.living(Who::Keeper);
+            session.living(ProcessKind::Keeper);
             std::fs::write(&flag, "").unwrap();
             session.kill_if_alive(who);
             harness.run(&["wait", session.id()]).exits(0);
@@ -57,13 +57,13 @@ fn nor_are_those_whose_helpers_die_while_they_end() {
 }
 
 #[test]
-fn what_is_said_to_work_can_be_interrupted_also_in_its_first_moment() {
+fn a_turn_can_be_interrupted_right_after_the_launch() {
     let harness = harness();
     for _ in 0..6 {
         let session = harness.detach(&["--keep", "demo", "sleep"]);
         harness.run(&["interrupt", session.id()]).exits(0);
         session.until_look("the turn was interrupted", |view| view.turns == 1 && view.state == Phase::Idle);
-        // Then there is nothing to interrupt, which is said at once.
+        // After that there is nothing to interrupt, and the command says so at once.
         let refused = harness.run(&["interrupt", session.id()]).exits(1).stderr;
         assert!(refused.contains("nothing to interrupt"), "{refused}");
         session.stop();

@@ -1,5 +1,5 @@
-//! Which code understands sessions: a number that changes whenever it does. What another build has understood is not taken
-//! over (see `progress`), so nobody has to remember to raise a version.
+//! A number that changes whenever the code changes that derives the state of sessions. What another build has derived
+//! is not used (see `progress`), so no version has to be raised by hand.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
-//! How fast Claude Code's output becomes facts: `cargo run --release -p ostler-agents --example agents_throughput [MEGABYTES]`.
+//! How fast Claude Code's output becomes facts:
+//! `cargo run --release -p ostler-agents --example agents_throughput [MEGABYTES]`.
 //!
-//! The lines are those of a real turn with a tool, with as many pieces of text and as long results as such turns have:
-//! an answer of 200 pieces, each a line of its own, then the whole of it; a tool's output of 200 lines.
+//! The lines are those of a real turn with a tool, with text in as many pieces and results as long as in such turns: an
+//! answer of 200 pieces, one per line, then the complete answer; a tool's output of 200 lines.
 
 use ostler_agents::claude::Claude;
 use ostler_agents::reading::Reading;
@@ -11,7 +12,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 const TURN: &str = include_str!("../tests/decoders/samples/claude.jsonl");
-/// As much as one read of the output brings.
+/// The size of one read of the output.
 const PIECE: usize = 256 << 10;
 const ROUNDS: usize = 5;
 
@@ -31,7 +32,7 @@ fn main() {
     println!("{:.0} MB/s", rates[ROUNDS / 2]);
 }
 
-/// Of this thread: a busy machine makes us wait, and does not make us slower.
+/// Time of this thread: on a busy machine it waits longer, but does not use more processor time.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

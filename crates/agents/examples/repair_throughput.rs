@@ -1,7 +1,7 @@
-//! How fast a transcript is looked at and repaired, and in how much memory.
+//! How fast a transcript is examined and repaired, and how much memory that needs.
 //!
-//! `cargo run --release -p ostler-agents --example repair_throughput FOLDER [MEGABYTES]` makes a transcript of claude in the
-//! folder, with a torn end, a broken line, a call without result and two writers, and prints a line of JSON.
+//! `cargo run --release -p ostler-agents --example repair_throughput FOLDER [MEGABYTES]` makes a transcript of claude
+//! in the folder, with a torn end, a broken line, a call without a result and two writers, and prints a line of JSON.
 
 use ostler_agents::repair::{Format, examine};
 use ostler_transcript::Branches;
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What this process has used of the processors, which other work on the machine does not change.
+/// The processor time of this process, which other work on the machine does not change.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().collect();
@@ -57,7 +57,7 @@ fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     Ok(f64::from(ticks(11)? + ticks(12)?) / 100.0)
 }
 
-/// The most memory that this process ever had.
+/// The peak memory of this process.
 fn peak_kib() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
@@ -117,7 +117,7 @@ fn make(path: &Path, size: u64) -> Result<u64, Box<dyn Error>> {
             break;
         }
     }
-    // Two writers at the end, one of them torn.
+    // Two writers at the end; the last line is torn.
     for (parent, own) in [(number, number + 1), (number, number + 2)] {
         write(parent, own, "user", text("both"))?;
     }

@@ -1,9 +1,9 @@
-//! JSON read for what we want of it, whatever else it holds.
+//! JSON of which we read only the fields that we need.
 //!
-//! An agent's next version may turn a text into a number or a list into an object; that must cost the one field and not
-//! the line, which may be the end of a turn. So every field is [`AnyJson`]: it takes any value, borrows texts from the line,
-//! and throws away what nobody asked for without building it. Memory stays in proportion to the line: of a list only the
-//! objects are kept, and no more than [`LIST_LIMIT`] of them.
+//! An agent's next version may turn a text into a number or a list into an object. Then we may lose that one field, but
+//! not the line, which may be the end of a turn. So every field is [`AnyJson`]: it accepts any value, borrows texts
+//! from the line, and drops unneeded values without building them. Memory stays in proportion to the line: of a list
+//! only the objects are kept, and no more than [`LIST_LIMIT`] of them.
 
 use memchr::memchr;
 use serde::Deserialize;
@@ -13,13 +13,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The most objects of one list that are looked at. A message has a handful of parts.
+/// The most objects of one list that are read. A message has a handful of parts.
 pub const LIST_LIMIT: usize = 4096;
 
-/// Any JSON value; of objects what `T` wants of them.
+/// Any JSON value; of objects only the fields that `T` needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum AnyJson<'a, T = IgnoredAny> {
-    /// Absent, null, or out of place.
+    /// Absent, null, or of an unexpected kind.
     #[default]
     Nothing,
     Text(Cow<'a, str>),
@@ -60,7 +60,7 @@ impl<T> AnyJson<'_, T> {
     pub fn count(&self) -> Option<u64> {
         match self {
             AnyJson::Count(count) => Some(*count),
-            // Counted in floating point; what is not a count is none.
+            // Some agents count in floating point; a negative amount is not a count.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast is meant")]
             AnyJson::Amount(amount) if *amount >= 0.0 => Some(*amount as u64),
             AnyJson::Nothing
@@ -108,7 +108,7 @@ impl<T> AnyJson<'_, T> {
         }
     }
 
-    /// The objects of a list; none when it is not a list.
+    /// The objects of a list; empty when the value is not a list.
     #[must_use]
     pub fn list(&self) -> &[T] {
         match self {
@@ -129,7 +129,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for AnyJson<'a, T> {
     }
 }
 
-/// Takes any value. Lists inside lists are thrown away: a line of brackets must not build a tower.
+/// Accepts any value. Lists inside lists are dropped: a line of brackets must not build a deep structure.
 struct Whatever<T> {
     lists: bool,
     of: PhantomData<T>,
@@ -207,13 +207,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
     }
 }
 
-/// Reads a line, and where that fails the line without what no text can hold. `read` says whether it could.
+/// Reads a line. If that fails, reads the line again without what a text cannot contain. `read` returns whether it
+/// succeeded.
 pub fn tolerantly(line: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> bool {
     read(line) || repaired(line).is_some_and(|line| read(&line))
 }
 
-/// A line in which broken UTF-8 and halves of surrogate pairs are replaced; `None` when there are none. JavaScript cuts
-/// texts between the two halves of a character and writes each half as an escape that no other reader takes.
+/// The line with broken UTF-8 and halves of surrogate pairs replaced; `None` when there are none. JavaScript cuts texts
+/// between the two halves of a character and writes each half as an escape that other readers reject.
 #[must_use]
 pub fn repaired(line: &[u8]) -> Option<Vec<u8>> {
     let sound = String::from_utf8_lossy(line);
@@ -229,7 +230,7 @@ pub fn repaired(line: &[u8]) -> Option<Vec<u8>> {
                 repaired = true;
                 at += 6;
             }
-            // Any other escape; the byte behind the backslash may be one itself.
+            // Any other escape; the byte after the backslash may itself be a backslash.
             (Some(_) | None, _) => at += 2,
         }
         if at >= bytes.len() {

@@ -1,4 +1,4 @@
-//! What stands in a message, in the shape that all agents share: a text, or a list of parts some of which are texts.
+//! The content of a message, in the shape that all agents share: a text, or a list of parts of which some are texts.
 
 use crate::any_json::AnyJson;
 use serde::Deserialize;
@@ -12,14 +12,14 @@ pub struct Part<'a> {
     pub text: AnyJson<'a>,
 }
 
-/// Its texts, in order.
+/// The texts of the content, in order.
 pub fn texts<'c>(content: &'c Content<'_>) -> impl Iterator<Item = &'c str> {
     let parts = content.list().iter().filter_map(|part| part.text.text());
     content.text().into_iter().chain(parts)
 }
 
-/// Strikes out of `wanted` the marks that are one of its texts, but for the space around it. One text is one message: an
-/// answer that repeats the question is not proven by the question.
+/// Removes from `wanted` the marks that equal one of the texts, apart from white space around them. One text proves one
+/// message: an answer that repeats the question is not proven by the question.
 pub fn strike(content: &Content<'_>, wanted: &mut Vec<&str>) {
     for text in texts(content) {
         if let Some(found) = wanted.iter().position(|mark| mark.trim() == text.trim()) {

@@ -1,7 +1,7 @@
 //! Conversations that people name in an agent's own arguments, as in `ostler run claude -- --resume ID`.
 
-/// The id behind one of these words, and the arguments without both. `None` when it is not an id (a number in a list, words
-/// to search for), or when `forks` is among the arguments: a copy is another conversation.
+/// The id after one of these flags, and the arguments without both. `None` when it is not an id (a number in a list,
+/// words to search for), or when `forks` is among the arguments: a copy is another conversation.
 pub fn behind(
     arguments: &[String],
     flags: &[&str],
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(session, Some(("ses_1".to_owned(), Vec::new())));
     }
 
-    /// Which conversation that is the agent decides when it runs, so nobody could be kept from it.
+    /// The agent chooses the conversation when it runs, so ostler could not keep other processes out of it.
     #[test]
     fn the_newest_conversation_is_refused_and_a_copy_of_it_is_not() {
         let refused = |agent: &dyn Agent, words: &[&str]| {

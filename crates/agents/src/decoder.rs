@@ -1,4 +1,4 @@
-//! Understanding what an agent prints: lines in, facts out.
+//! Interprets what an agent prints: lines in, facts out.
 
 use crate::Agent;
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
@@ -6,45 +6,46 @@ use ostler_core::outcome::{Exit, signal_name};
 use ostler_core::record::Speaks;
 use serde_json::Value;
 
-/// Understands an agent's standard output, line by line.
+/// Interprets an agent's standard output, line by line.
 pub trait Decoder {
-    /// One line without its newline; what it means is added to `facts`.
+    /// One line without its newline; its facts are added to `facts`.
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>);
 
-    /// What the conversation has used before this run, for agents who count from its beginning.
+    /// What the conversation has used before this run, for agents that count from its beginning.
     fn used_before(&mut self, tokens: Tokens) {
         let _ = tokens;
     }
 
-    /// The agent's names for the messages of the turn that is not over yet.
+    /// The agent's ids for the messages of the turn that has not ended yet.
     fn messages_so_far(&self) -> Vec<String>;
 
-    /// What it remembers of the running turn, for another decoder that goes on from here. `None`: that one has to begin where
-    /// the turn begins.
+    /// What the decoder remembers of the running turn, for another decoder that continues here. `None`: the other one
+    /// has to begin where the turn begins.
     fn memory(&self) -> Option<Value> {
         None
     }
 
-    /// Goes on with what another decoder remembered. False: it cannot, and is as it was.
+    /// Continues with what another decoder remembered. Returns false, and changes nothing, if it cannot.
     fn remember_all(&mut self, memory: &Value) -> bool {
         let _ = memory;
         false
     }
 
-    /// How the turn went of an agent whose process has ended without saying so. `complaint`: what it said beside the
-    /// conversation as it ended.
+    /// How the turn ended when the process has exited without reporting it. `complaint`: what the agent printed at its
+    /// exit outside the conversation.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         TurnEnd { messages: self.messages_so_far(), ..cut_off(exit, complaint) }
     }
 
-    /// What the agent's record of its own process adds (see [`Ownership::own_record`](crate::ownership::Ownership::own_record)). `now_ms`: milliseconds since 1970.
+    /// What the agent's record of its own process adds (see
+    /// [`Ownership::own_record`](crate::ownership::Ownership::own_record)). `now_ms`: milliseconds since 1970.
     fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
         let _ = (record, now_ms);
         OwnRecord::default()
     }
 }
 
-/// For a decoder all of whose fields are what it remembers of the turn.
+/// For a decoder that remembers all of its fields.
 macro_rules! remembers_its_turn {
     () => {
         fn memory(&self) -> Option<serde_json::Value> {
@@ -58,18 +59,18 @@ macro_rules! remembers_its_turn {
 }
 pub(crate) use remembers_its_turn;
 
-/// Of what a turn has said so far another decoder is told the newest: a transcript is written in order, and anyone who reads on
-/// with it is a reader that finds a turn ended, of which the keeper knows all.
+/// Only the newest texts of a turn are passed on to another decoder: a transcript is written in order. Only a reader
+/// that finds a turn ended continues with them, and the keeper has all texts of that turn.
 pub(crate) fn newest<S: serde::Serializer>(said: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     const NEWEST: usize = 200;
     serializer.collect_seq(&said[said.len().saturating_sub(NEWEST)..])
 }
 
-/// What an agent's record of its own process tells.
+/// What an agent's record of its own process shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnRecord {
     pub facts: Vec<Fact>,
-    /// It may tell more then, although it has not changed.
+    /// When to read the record again: it may show more then, although it has not changed.
     pub again_in_ms: Option<u64>,
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn cut_off(exit: Exit, complaint: Option<&str>) -> TurnEnd {
     let reason = match (exit.code, exit.signal) {
         (Some(code), _) => explained(format!("the agent exited with {code} before the end of its turn"), complaint),
         (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
-        (None, None) => "the agent is gone; how it ended is unknown".to_owned(),
+        (None, None) => "the agent has exited; how it ended is unknown".to_owned(),
     };
     TurnEnd {
         verdict: Verdict::Failed,
@@ -90,12 +91,12 @@ pub(crate) fn cut_off(exit: Exit, complaint: Option<&str>) -> TurnEnd {
     }
 }
 
-/// What happened, and why by the agent's own complaint.
+/// What happened, with the agent's own complaint as the reason.
 pub(crate) fn explained(what: String, complaint: Option<&str>) -> String {
     complaint.map_or(what.clone(), |why| format!("{what}: {why}"))
 }
 
-/// Where an agent tells us what happens to it, below the folder of its run, and a reader for that. `None`: nowhere.
+/// The file below the folder of its run to which an agent reports, and a reader for it. `None`: it does not report.
 #[must_use]
 pub fn agent_feed(agent: &dyn Agent, speaks: Speaks) -> Option<(&'static str, Box<dyn Decoder>)> {
     match speaks {

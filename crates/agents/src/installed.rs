@@ -2,40 +2,42 @@
 
 use crate::Agent;
 
-/// What a machine needs to know about an agent's program.
+/// What has to be known about an agent's program on a machine.
 pub trait Installed {
-    /// The npm package that it comes in. `None` for what is not a program of its own: a part of ostler, a protocol, a command.
+    /// The npm package of the agent. `None` for what is not a program of its own: a part of ostler, a protocol, a
+    /// command.
     fn package(&self) -> Option<&'static str> {
         None
     }
 
-    /// Where the real program is, relative to the package of a launcher script that goes by its name.
+    /// Where the real program is, relative to the package of a launcher script with the same name.
     fn beside_its_launcher(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Arguments of its own that people often give it, for an example.
+    /// Arguments of the agent that people often give it, for an example.
     fn example_arguments(&self) -> Option<&'static str> {
         None
     }
 
-    /// Variables that keep it off the network when it is only asked for its version or its help.
+    /// Variables that keep the program off the network when it is only asked for its version or its help.
     fn offline(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// Variables that it sets for what it starts. Another agent that finds them may refuse to run, so they are not passed on.
+    /// Variables that the agent sets for the programs that it starts. Another agent that finds them may refuse to run,
+    /// so they are not passed on.
     fn nesting_marks(&self) -> &'static [&'static str] {
         &[]
     }
 }
 
-/// [`Installed::offline`] of all agents: a program is asked before anybody knows which agent it is.
+/// [`Installed::offline`] of all agents: a program is asked before it is known which agent it is.
 pub fn offline() -> impl Iterator<Item = (&'static str, &'static str)> {
     crate::all().flat_map(|agent| agent.offline().iter().copied())
 }
 
-/// Whether any agent marks with this variable that it runs.
+/// Whether any agent uses this variable to mark that it runs.
 #[must_use]
 pub fn is_nesting_mark(variable: &str) -> bool {
     crate::all().any(|agent| agent.nesting_marks().contains(&variable))

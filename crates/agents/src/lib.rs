@@ -45,28 +45,28 @@ use speak::Speak;
 use stored::Stored;
 use transcript::Transcript;
 
-/// Where an agent that draws tells which conversation it is at, below the folder of its run.
+/// The file below the folder of a run in which an agent's plugin reports the conversation.
 pub const CONVERSATION: &str = "conversation";
 
 /// Looks up a variable of the environment.
 pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// One kind of agent: a small trait for each of its sides.
+/// One kind of agent: a small trait for each of its aspects.
 pub trait Agent:
     Launcher + Speak + Transcript + Saved + Ownership + Stored + Repair + Installed + acp::adapters::Behind + Sync
 {
-    /// What people call it.
+    /// The name by which people call it.
     fn name(&self) -> &'static str;
 }
 
-/// The agent of this name, or what plays a recording of it.
+/// The agent of this name, or the player of its recordings.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
     all().find(|agent| agent.name() == name).or_else(|| job::find(name)).or_else(|| replay::find(name))
 }
 
-/// The agent behind a run. One that a person has named in config.toml is known by its plan alone: it speaks the protocol
-/// that any agent may, or is the command that it is, of whose output we understand nothing.
+/// The agent behind a run. An agent that a person has named in config.toml is known by its plan alone: it speaks the
+/// protocol that any agent may speak, or it is a plain command whose output is not interpreted.
 #[must_use]
 pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
     let unknown = || -> Option<&'static dyn Agent> {
@@ -79,7 +79,7 @@ pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
     find(name).or_else(unknown)
 }
 
-/// The agent that keeps the conversation of a run: the one behind the protocol where that is known, else the run's own.
+/// The agent that stores the conversation of a run: the one behind the protocol if it is known, else the run's own.
 #[must_use]
 pub fn keeps_conversation<P, S>(session: &Session, record: &Run<P, S>) -> Option<&'static dyn Agent> {
     let behind = || record.behind.as_deref().and_then(find).or_else(|| acp::adapters::of_command(&session.arguments));
@@ -99,7 +99,7 @@ const ALL: &[&dyn Agent] = &[
     &demo::Demo,
 ];
 
-/// Every agent there is, in the order in which they are listed. A recording is none: it is named by its file.
+/// All agents, in the order in which they are listed. A recording is not one of them: it is named by its file.
 pub fn all() -> impl Iterator<Item = &'static dyn Agent> {
     ALL.iter().copied()
 }

@@ -1,10 +1,10 @@
-//! Cuts a stream of bytes into lines, however it arrives, in bounded memory.
+//! Cuts a stream of bytes into lines, whatever the pieces, in bounded memory.
 
 use crate::shortened::Shortened;
 use memchr::memchr;
 
-/// The longest line that is understood: several times the longest that an agent has reason to write (a picture as text). A
-/// longer one is counted, passed over, and reported.
+/// The longest line that is read: several times the longest that an agent has reason to write (a picture as text). A
+/// longer one is counted, skipped, and reported.
 pub const LINE_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The beginning of a line whose end has not come yet.
@@ -12,15 +12,15 @@ pub const LINE_LIMIT: usize = 8 * 1024 * 1024;
 pub struct Lines {
     limit: usize,
     partial: Vec<u8>,
-    /// Bytes of the present line that were passed over, once it is known to be too long.
+    /// Bytes of the present line that were skipped, once it is known to be too long.
     passed: u64,
-    /// What can be kept of that one.
+    /// What can be kept of the line that is too long.
     shortened: Option<Shortened>,
-    /// Position behind the last line that has ended.
+    /// Position after the last complete line.
     end: u64,
 }
 
-/// One line, or what became of it.
+/// One line, or what is left of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Whole(&'a [u8]),
@@ -31,11 +31,11 @@ pub enum Line<'a> {
     },
 }
 
-/// Where a line stands in the stream.
+/// The position of a line in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub start: u64,
-    /// Behind its newline.
+    /// The position after its newline.
     pub end: u64,
 }
 
@@ -52,7 +52,8 @@ impl Lines {
         Lines { limit: LINE_LIMIT, partial: Vec::new(), passed: 0, shortened: None, end: position }
     }
 
-    /// In the middle of a line that is known to be too long: it begins at `start`, and has not ended before `position`.
+    /// Starts in the middle of a line that is known to be too long: it begins at `start`, and has not ended before
+    /// `position`.
     #[must_use]
     pub fn within(start: u64, position: u64) -> Lines {
         Lines { passed: position.saturating_sub(start), ..Lines::from(start) }
@@ -70,7 +71,7 @@ impl Lines {
         Lines { limit, ..Lines::default() }
     }
 
-    /// Position behind the last whole line.
+    /// Position after the last complete line.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
@@ -108,7 +109,7 @@ impl Lines {
         }
     }
 
-    /// Keeps what it can of the next bytes of a line that is too long. One of which the beginning was not seen is not kept.
+    /// Keeps what it can of the next bytes of a line that is too long. A line whose beginning was not seen is not kept.
     fn shorten(&mut self, bytes: &[u8]) {
         let begun = match self.shortened.take() {
             Some(begun) => Some(begun),
@@ -129,7 +130,7 @@ mod tests {
 
     const SHORT: usize = 40;
 
-    /// Every line with its place; `None` for one that is too long.
+    /// Every line with its position; `None` for a line that is too long.
     fn all(pieces: &[&[u8]]) -> Vec<(Option<Vec<u8>>, u64, Place)> {
         let mut found = Vec::new();
         let mut lines = Lines::with_limit(SHORT);
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_the_same_for_one_who_comes_in_the_middle_of_it() {
+    fn a_reader_that_starts_inside_a_long_line_finds_the_same() {
         let text = [vec![b'x'; LINE_LIMIT + 5], b"\nshort\n".to_vec()].concat();
         let mut places = Vec::new();
         let (mut whole, mut late) = (Lines::from(7), Lines::within(7, 7 + LINE_LIMIT as u64 + 2));

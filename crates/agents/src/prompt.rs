@@ -1,56 +1,58 @@
-//! What an agent's screen says about its prompt. Messages are typed only into a prompt that is seen to take them, and are
-//! sent only when they are seen in it: keys that arrive earlier are lost, and keys that meet a dialog answer it.
+//! What an agent's screen shows about its prompt. Messages are typed only when the screen shows a prompt that accepts
+//! them, and sent only when the prompt shows them: keys that arrive earlier are lost, and keys that reach a dialog
+//! answer it.
 //!
-//! Each agent that tells nothing about its prompt has a function from its screen to [`Seen`], in its own folder.
+//! Each agent that does not report the state of its prompt has a function from its screen to [`Seen`], in its own
+//! folder.
 
 use serde::{Deserialize, Serialize};
 
-/// A screen as its emulator has it.
+/// The screen of the terminal emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen<'a> {
-    /// Without blanks at their ends.
+    /// Without trailing blanks.
     pub rows: &'a [String],
     /// Row and column, counted from 0.
     pub cursor: (usize, usize),
     pub title: Option<&'a str>,
 }
 
-/// What is seen on it.
+/// What the screen shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// The text in the prompt, when the cursor is in one; empty when there is nothing but a placeholder.
+    /// The text in the prompt, if the cursor is in it; empty when there is only a placeholder.
     pub typed: Option<String>,
-    /// A turn runs: what is sent now would be mixed into it.
+    /// A turn is running: a message that is sent now would be mixed into it.
     pub working: bool,
-    /// Something else than the prompt takes the keys.
+    /// Something other than the prompt receives the keys.
     pub dialog: bool,
-    /// What is sent from here begins another conversation: none is open.
+    /// A message that is sent now begins another conversation: none is open.
     #[serde(default)]
     pub begins: bool,
 }
 
 impl Seen {
-    /// It takes a message now.
+    /// The prompt accepts a message now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.typed.as_deref() == Some("") && !self.working && !self.dialog
     }
 
-    /// Whether this text is in the prompt, and nothing else.
+    /// Whether the prompt contains this text and nothing else.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {
         self.typed.as_deref().is_some_and(|typed| is_shown_as(typed, text))
     }
 }
 
-/// A text that is longer than this may be shown in part.
+/// A longer text may be shown only in part.
 const SHOWN_WHOLE: usize = 200;
 
-/// What agents show instead of a long paste begins like this: `[Pasted Content 2048 chars]`, `[Pasted Text: 8 lines]`,
+/// The beginning of what agents show instead of a long paste: `[Pasted Content 2048 chars]`, `[Pasted Text: 8 lines]`,
 /// `[Pasted ~5 lines]`.
 const PASTED: &str = "[Pasted ";
 
-/// Where lines are broken, and how blanks and signs are drawn, is the program's own affair; letters and digits are not.
+/// Only letters and digits are compared: each program breaks lines and draws blanks and signs in its own way.
 fn is_shown_as(typed: &str, text: &str) -> bool {
     if typed.is_empty() {
         return false;
@@ -59,7 +61,7 @@ fn is_shown_as(typed: &str, text: &str) -> bool {
         return true;
     }
     let (shown, wanted) = match (letters(typed), letters(text)) {
-        // A text of signs alone.
+        // The text has no letters or digits.
         (_, wanted) if wanted.is_empty() => (signs(typed), signs(text)),
         both => both,
     };
@@ -75,7 +77,7 @@ fn signs(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace() && !character.is_control()).collect()
 }
 
-/// How many columns a character takes: enough to know that a cursor is not far behind a text.
+/// How many columns a character takes: exact enough to know that the cursor is not far after a text.
 fn columns(character: char) -> usize {
     let wide = matches!(character, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
         | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..='\u{1faff}'
@@ -84,19 +86,19 @@ fn columns(character: char) -> usize {
 }
 
 impl<'a> Screen<'a> {
-    /// A row, or nothing.
+    /// A row, or an empty text.
     #[must_use]
     pub fn row(&self, place: usize) -> &'a str {
         self.rows.get(place).map_or("", String::as_str)
     }
 
-    /// The row of the prompt's first line and what is in the prompt, when the cursor is in it. `text_of` gives the text of a
-    /// first line, which begins with the prompt's mark. Further lines are indented by `indent` columns; the cursor is behind
-    /// the mark and not far behind the text.
+    /// The row of the prompt's first line and the text of the prompt, if the cursor is in it. `text_of` returns the
+    /// text of a first line, which begins with the prompt's mark. Further lines are indented by `indent` columns. The
+    /// cursor must be after the mark and not far after the text.
     pub fn prompt(&self, indent: usize, text_of: impl Fn(&'a str) -> Option<&'a str>) -> Option<(usize, String)> {
         let (row, column) = self.cursor;
         let width: usize = self.row(row).chars().map(columns).sum();
-        // A dialog leaves the cursor anywhere.
+        // While a dialog is shown, the cursor may be anywhere.
         if column < indent || column > width.max(indent) + 1 {
             return None;
         }
@@ -120,7 +122,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A screen of 24 rows from its text, of which the first row may be given.
+    /// The screen of this text, filled up to 24 rows.
     pub(crate) fn seen(look: fn(&Screen<'_>) -> Seen, text: &str, cursor: (usize, usize), title: &str) -> Seen {
         let mut rows: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
         rows.resize(24, String::new());
@@ -137,7 +139,7 @@ pub(crate) mod tests {
         assert!(of("[Pasted Text: 8 lines]").shows("one\ntwo"));
         assert!(of("!!").shows("!!"));
         assert!(!of("").shows("fix"));
-        assert!(!of("fix the failing test").shows("fix"), "somebody else's words are in it as well");
+        assert!(!of("fix the failing test").shows("fix"), "words of another author are in it as well");
         assert!(!of("fix").shows("fix the failing test"), "not all of it has arrived");
     }
 

@@ -1,7 +1,7 @@
-//! An agent's output as facts, each with the place of its line: the one way in which keeper and readers understand it.
+//! An agent's output as facts, each with the position of its line: keeper and readers both use this to interpret it.
 //!
-//! Survives every sequence of bytes, in memory that is bounded by the longest line that is understood, and gives the same
-//! facts however the bytes arrive.
+//! Accepts every sequence of bytes, in memory that is bounded by the longest line that is read, and gives the same
+//! facts however the bytes are split.
 
 use crate::decoder::Decoder;
 use crate::lines::{Line, Lines, Place};
@@ -20,7 +20,7 @@ impl Reading {
         Reading { lines: Lines::from(position), decoder, facts: Vec::new() }
     }
 
-    /// Goes on in the middle of a line that is too long: it begins at `start`, and has not ended before `position`.
+    /// Continues in the middle of a line that is too long: it begins at `start`, and has not ended before `position`.
     pub fn skip_within(&mut self, start: u64, position: u64) {
         self.lines = Lines::within(start, position);
     }
@@ -31,7 +31,7 @@ impl Reading {
         self.lines.too_long_so_far().map(|length| (self.lines.end(), self.lines.end() + length))
     }
 
-    /// Position behind the last whole line.
+    /// Position after the last complete line.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.lines.end()

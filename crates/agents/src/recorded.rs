@@ -1,7 +1,7 @@
-//! A conversation as an agent's own transcript has it: what was told, said and done, each with its time.
+//! A conversation in an agent's own transcript: messages to the agent, its texts and its actions, each with its time.
 //!
-//! In a terminal an agent draws, and what remains of a drawing is not a conversation. Its transcript is one. Readers are pure:
-//! lines or rows in, items out; they survive whatever stands there, and pass over what they do not know.
+//! In a terminal an agent draws, and a drawing does not contain the conversation; its transcript does. Readers are
+//! pure: lines or rows in, items out. They accept any content, and skip what they do not know.
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::lines::{Line, Lines};
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// One thing in a transcript.
+/// One item of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// When, as far as the transcript says.
+    /// The time, if the transcript has it.
     pub at: Option<Timestamp>,
     pub what: What,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// Somebody told the agent this.
+    /// A message to the agent.
     Told { text: String },
     /// The agent said or did this.
     Agent(Fact),
@@ -30,30 +30,30 @@ pub enum What {
 
 /// Reads a transcript in its order, from its beginning.
 pub trait Recording {
-    /// It begins at a later line or row instead.
+    /// The reading begins at a later line or row instead.
     fn begin_in_the_middle(&mut self) {}
 
-    /// Nothing follows for now, and nobody waits for more: what was held back is added to `items`.
+    /// No more lines are expected for now: items that were held back are added to `items`.
     fn finish(&mut self, items: &mut Vec<Recorded>) {
         let _ = items;
     }
 
-    /// Whether something was held back until a line comes that belongs before it.
+    /// Whether an item is held back until a line comes that belongs before it.
     fn waits(&self) -> bool {
         false
     }
 
-    /// One whole line without its newline; what it tells is added to `items`.
+    /// One complete line without its newline; its items are added to `items`.
     fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
         let _ = (line, items);
     }
 
-    /// The same of a row, where the agent has a database.
+    /// The same for a row, if the agent has a database.
     fn row(&mut self, row: &RecordedRow<'_>, items: &mut Vec<Recorded>) {
         let _ = (row, items);
     }
 
-    /// Whether this row is as it will stay: agents write a row as it begins, and again as it grows.
+    /// Whether this row is final: agents write a row when it begins, and again as it grows.
     fn is_whole(&self, row: &RecordedRow<'_>) -> bool {
         let _ = row;
         true
@@ -63,7 +63,7 @@ pub trait Recording {
 /// A row of an agent's database: a part of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedRow<'a> {
-    /// What the agent wrote about the message, and about the part.
+    /// The agent's data about the message, and about the part.
     pub message_data: &'a [u8],
     pub part_data: &'a [u8],
 }
@@ -88,7 +88,7 @@ impl<'a> RecordedRow<'a> {
         Some(line)
     }
 
-    /// The row of such a line.
+    /// The row of a line that [`RecordedRow::as_line`] made.
     #[must_use]
     pub fn of_line(line: &'a [u8]) -> Option<RecordedRow<'a>> {
         let Copied { message, part } = serde_json::from_slice(line).ok()?;
@@ -111,14 +111,14 @@ impl Reading {
         Reading { lines: Lines::from(0), recording, items: Vec::new(), damaged: 0 }
     }
 
-    /// Takes the next bytes in and calls `each` with everything that they tell.
+    /// Takes the next bytes and calls `each` with every item in them.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Recorded)) {
         let Reading { lines, recording, items, damaged } = self;
         lines.feed(bytes, |line, _| {
             match line {
                 Line::Whole(line) => {
                     recording.line(line, items);
-                    // What has told something was read.
+                    // A line that gave items was readable.
                     *damaged += u64::from(items.is_empty() && is_damaged(line));
                 }
                 Line::TooLong { bytes, .. } => {
@@ -129,39 +129,39 @@ impl Reading {
         });
     }
 
-    /// How many whole lines were no record: torn, overwritten, or something else.
+    /// How many complete lines were not records: torn, overwritten, or something else.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Whether something waits for a line that belongs before it.
+    /// Whether an item waits for a line that belongs before it.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.recording.waits()
     }
 
-    /// There are no further bytes.
+    /// No further bytes follow.
     pub fn finish(&mut self, each: impl FnMut(Recorded)) {
         self.recording.finish(&mut self.items);
         self.items.drain(..).for_each(each);
     }
 }
 
-/// Whether a line is not the object that every agent writes in one. An empty one is nothing.
+/// Whether a line is not a JSON object, as every line of every agent is. An empty line is not damage.
 fn is_damaged(line: &[u8]) -> bool {
     let is_object = |line: &[u8]| serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line).is_ok();
     !line.trim_ascii().is_empty() && !tolerantly(line, is_object)
 }
 
-/// Collects what one line or row tells.
+/// Collects the items of one line or row.
 pub(crate) struct Items<'a> {
     pub at: Option<Timestamp>,
     pub items: &'a mut Vec<Recorded>,
 }
 
 impl Items<'_> {
-    /// A message to the agent; one of white space alone is none.
+    /// A message to the agent, unless it is only white space.
     pub fn told(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.items.push(Recorded { at: self.at, what: What::Told { text: text.to_owned() } });

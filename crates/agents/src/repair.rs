@@ -1,5 +1,5 @@
-//! Damaged transcripts: which agent's a file is, what is wrong with it, and the changes that repair it. Pure over streams; the
-//! parts that all formats share are in [`ostler_transcript`].
+//! Damaged transcripts: which agent wrote a file, what is wrong with it, and the changes that repair it. Pure over
+//! streams; the parts that all formats share are in [`ostler_transcript`].
 
 use crate::Agent;
 use ostler_transcript::lines::Lines;
@@ -9,14 +9,14 @@ use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A transcript that is read, from wherever it comes.
+/// A transcript that is read, from any source.
 pub trait Source: Read + Seek {}
 
 impl<T: Read + Seek> Source for T {}
 
-/// An agent whose transcripts can be repaired.
+/// An agent whose transcripts may be repairable.
 pub trait Repair {
-    /// How; `None` when nobody knows its transcripts.
+    /// How its transcripts are repaired; `None` when their format is not known.
     fn repairs(&self) -> Option<&'static dyn Repairs> {
         None
     }
@@ -24,7 +24,7 @@ pub trait Repair {
 
 /// What is known about the transcripts of one agent.
 pub trait Repairs: Sync {
-    /// Looks at a transcript.
+    /// Examines a transcript.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -33,11 +33,11 @@ pub trait Repairs: Sync {
     /// Whether only this agent writes such a record.
     fn is_record(&self, record: &Value) -> bool;
 
-    /// Whether the agent would give a transcript this name, in this place. An empty file tells nothing else, so its name alone
-    /// decides.
+    /// Whether the agent would give a transcript this name, in this place. An empty file has no records, so only its
+    /// name decides.
     fn is_name(&self, file: &Path, empty: bool) -> bool;
 
-    /// Says how to put a transcript together with an earlier copy of itself, when it continues messages that only the copy has.
+    /// How to join a transcript with an earlier copy of itself, if it continues messages that only the copy has.
     ///
     /// # Errors
     /// When one of the two cannot be read.
@@ -47,7 +47,7 @@ pub trait Repairs: Sync {
     }
 }
 
-/// Whose transcript it is.
+/// The format of a transcript: the agent that writes it.
 #[derive(Clone, Copy)]
 pub struct Format {
     agent: &'static dyn Agent,
@@ -67,7 +67,7 @@ impl PartialEq for Format {
 }
 
 impl Format {
-    /// Every format that is known.
+    /// All known formats.
     pub fn all() -> impl Iterator<Item = Format> {
         crate::all().filter_map(|agent| Some(Format { agent, repairs: agent.repairs()? }))
     }
@@ -83,7 +83,7 @@ impl Format {
         self.agent.name()
     }
 
-    /// Tells by the first records of a file whose it is; `None` when they belong to no agent.
+    /// Detects the format of a file by its first records; `None` when they belong to no agent.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -101,7 +101,7 @@ impl Format {
         Ok(None)
     }
 
-    /// Tells by its name and its place whose a file is; of an empty one by its name.
+    /// Detects the format of a file by its name and its place; that of an empty file by its name.
     #[must_use]
     pub fn of_name(file: &Path, empty: bool) -> Option<Format> {
         Format::all().find(|format| format.repairs.is_name(file, empty))
@@ -116,7 +116,7 @@ impl Format {
     }
 }
 
-/// Looks at a transcript.
+/// Examines a transcript.
 ///
 /// # Errors
 /// When it cannot be read.

@@ -4,12 +4,12 @@ use ostler_core::fact::Tokens;
 
 /// How a message of ours is found again in an agent's transcript or database.
 pub trait Saved {
-    /// Strikes out of `wanted` the marks that this row of its database holds.
+    /// Removes from `wanted` the marks that this row of its database contains.
     fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
         let _ = (row, wanted);
     }
 
-    /// What to look for in the transcript to know that it has this message: the id that we gave it, where it keeps those.
+    /// What to search for in the transcript to prove that it has this message: our id of it, if the agent keeps that.
     fn mark(&self, id: &str, text: &str) -> String {
         let _ = text;
         id.to_owned()
@@ -20,28 +20,28 @@ pub trait Saved {
         self.mark("", text)
     }
 
-    /// Strikes out of `wanted` the marks that this whole line of its transcript holds.
+    /// Removes from `wanted` the marks that this complete line of its transcript contains.
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         let _ = (line, wanted);
     }
 
-    /// Looks for all these marks in its transcript; other than [`Saved::strike`] where one line is not enough to know.
+    /// A search for all these marks in its transcript; different from [`Saved::strike`] where one line is not enough.
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
         Box::new(Striking::new(self, marks))
     }
 
-    /// Looks for them in what the conversation is now: an agent may take back what it has written down.
+    /// A search in the present conversation only: an agent may take back what it has written.
     fn search_conversation<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
         self.search(marks)
     }
 
-    /// Counts in its transcript what the turn with these marks used, where it does not tell that itself.
+    /// Counts from its transcript what the turn with these marks used, if the agent does not report that itself.
     fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
         let _ = marks;
         None
     }
 
-    /// Whether all these marks stand, in whole lines, in its transcript.
+    /// Whether its transcript contains all these marks, in complete lines.
     fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
         let mut search = self.search(marks);
         let lines = transcript.split_inclusive(|&byte| byte == b'\n').rev();
@@ -51,22 +51,22 @@ pub trait Saved {
 
 /// A search for marks in a transcript.
 pub trait Search {
-    /// The next whole line, newest first; true when all are found.
+    /// The next complete line, newest first; returns true when all marks are found.
     fn line(&mut self, line: &[u8]) -> bool;
 
-    /// Whether all are found.
+    /// Whether all marks are found.
     fn is_over(&self) -> bool;
 }
 
 /// Counts what a turn used.
 pub trait Count {
-    /// The next whole line of the transcript, newest first; true when the turn is behind us.
+    /// The next complete line of the transcript, newest first; returns true when all lines of the turn have been read.
     fn line(&mut self, line: &[u8]) -> bool;
 
     fn tokens(&self) -> Tokens;
 }
 
-/// Strikes out what each line holds by itself.
+/// Removes the marks that each line contains by itself.
 pub(crate) struct Striking<'a, A: ?Sized> {
     agent: &'a A,
     wanted: Vec<&'a str>,
@@ -93,9 +93,9 @@ impl<A: Saved + ?Sized> Search for Striking<'_, A> {
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     pub part: &'a str,
-    /// What the agent wrote about the message, and about the part.
+    /// The agent's data about the message, and about the part.
     pub message_data: &'a [u8],
     pub part_data: &'a [u8],
-    /// What somebody said before that (milliseconds since 1970) is another message, though it be of the same words.
+    /// A message from before this time (milliseconds since 1970) is another message, even if it has the same text.
     pub since_ms: u64,
 }

@@ -1,10 +1,10 @@
-//! Parts of lines that look the same no matter which agent wrote them.
+//! Parts of lines that have the same shape for several agents.
 
 use crate::any_json::AnyJson;
 use ostler_core::fact::Tokens;
 use serde::Deserialize;
 
-/// What went wrong.
+/// An error.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct Problem<'a> {
@@ -12,7 +12,7 @@ pub struct Problem<'a> {
     pub message: AnyJson<'a>,
 }
 
-/// What was used.
+/// Token counts.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct Usage<'a> {
@@ -22,7 +22,7 @@ pub struct Usage<'a> {
 }
 
 impl Usage<'_> {
-    /// Nothing, unless the answer was counted.
+    /// `None` unless the tokens of the answer were counted.
     #[must_use]
     pub fn tokens(&self) -> Option<Tokens> {
         Some(Tokens { input: self.input_tokens.count().unwrap_or(0), output: self.output_tokens.count()? })

@@ -1,5 +1,5 @@
-//! A line of JSON that is too long to keep, with its long texts cut off: what kind of line it is, and whether it ends a turn, stands
-//! beside them.
+//! A line of JSON that is too long to keep, with its long texts cut off: the kind of line, and whether it ends a turn,
+//! are outside those texts.
 
 /// How much of a text is kept.
 const TEXT_LIMIT: usize = 64 * 1024;
@@ -9,19 +9,19 @@ const TEXT_LIMIT: usize = 64 * 1024;
 pub struct Shortened {
     kept: Vec<u8>,
     at: At,
-    /// How much of the present text is kept.
+    /// How many bytes of the present text are kept.
     text: usize,
 }
 
-/// Where the next byte stands.
+/// The state at the next byte.
 #[derive(Clone, Copy, Debug, Default)]
 enum At {
     #[default]
     Outside,
     Text,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
-    /// In a number behind `\u`, of which so many digits are missing.
+    /// In a number after `\u`; this many digits are missing.
     Number(u8),
     /// In the part of a text that is cut off.
     Cut,
@@ -29,7 +29,7 @@ enum At {
 }
 
 impl Shortened {
-    /// Takes the next bytes of the line in. False: it is longer than `limit` all the same.
+    /// Takes the next bytes of the line. False: even the shortened line is longer than `limit`.
     #[must_use]
     pub fn feed(&mut self, bytes: &[u8], limit: usize) -> bool {
         for &byte in bytes {
@@ -58,7 +58,7 @@ impl Shortened {
             }
             (At::Outside, _) | (At::Text | At::Cut, b'"') => At::Outside,
             (At::Text, b'\\') => At::Escape,
-            // In front of a plain character: never inside of one, nor between the halves of an escaped pair.
+            // The cut is before a plain character: never inside a character, nor between the halves of an escaped pair.
             (At::Text, b' '..=b'~') if self.text > TEXT_LIMIT => At::Cut,
             (At::Escape, b'u') => At::Number(4),
             (At::Number(missing @ 2..), _) => At::Number(missing - 1),

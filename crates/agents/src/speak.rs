@@ -4,27 +4,28 @@ use crate::decoder::Decoder;
 use crate::prompt;
 use ostler_core::fact::Ask;
 
-/// How a running agent is understood and answered.
+/// How the output of a running agent is read and its input written.
 pub trait Speak {
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
 
-    /// A reader for its standard error, where it tells there that it retries.
+    /// A reader for its standard error, if it reports retries there.
     fn error_reader(&self) -> Option<Box<dyn Decoder>> {
         None
     }
 
-    /// A reader for what its hooks tell, where it has any.
+    /// A reader for the reports of its hooks, if it has any.
     fn hooks(&self) -> Option<Box<dyn Decoder>> {
         None
     }
 
-    /// Whether its hooks only write to their file, which then has to be watched. Others wake the keeper as well.
-    fn tells_in_a_file(&self) -> bool {
+    /// Whether its hooks only write to their file, so that the file has to be watched. Other hooks also wake the
+    /// keeper.
+    fn reports_in_a_file(&self) -> bool {
         false
     }
 
-    /// What opens the conversation, where that has to be done before its first message; the agent's answer to it is
+    /// What opens the conversation, if that has to be done before the first message. The agent's answer to it is
     /// [`ostler_core::fact::Fact::Opened`] or [`ostler_core::fact::Fact::NotOpened`].
     fn opening(&self, request: &Opening<'_>) -> Option<Vec<u8>> {
         let _ = request;
@@ -34,41 +35,42 @@ pub trait Speak {
     /// A message as the bytes that its input expects.
     fn message(&self, message: &Message<'_>) -> Vec<u8>;
 
-    /// A message as keys for its terminal. Agents take keys that come fast for a paste, in which a return only breaks the
-    /// line; so the message is a paste, and the return that sends it comes by itself.
+    /// A message as keys for its terminal. Agents treat keys that come fast as a paste, in which a return only breaks
+    /// the line. So the message is sent as a paste, and the return that sends it comes separately.
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
     }
 
-    /// What its screen says about its prompt, where it does not tell itself when it takes messages.
+    /// A function that reads its prompt from its screen, if it does not report by itself when it accepts messages.
     fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
         None
     }
 
-    /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.
+    /// What its input accepts as "end this turn" of this conversation; `None` when only a signal ends a turn.
     fn interrupt(&self, native_id: &str, id: &str) -> Option<Vec<u8>> {
         let _ = (native_id, id);
         None
     }
 
-    /// What it is told about a question that nobody will answer, because its turn is broken off; `None` when it knows.
+    /// What it is sent about a question that will not be answered, because its turn was interrupted; `None` when it
+    /// needs nothing.
     fn withdraw(&self, ask: &Ask) -> Option<Vec<u8>> {
         let _ = ask;
         None
     }
 
-    /// The keys that end a turn in its terminal; `None` when only a signal does.
+    /// The keys that end a turn in its terminal; `None` when only a signal ends a turn.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// The keys that close a dialog that it has opened by itself, as if a person had changed their mind.
+    /// The keys that close a dialog that it has opened by itself, as if a person had cancelled it.
     fn close_dialog_keys(&self) -> Option<Vec<u8>> {
         None
     }
 
     /// What it does in its terminal, by the record of its own process
-    /// ([`Ownership::own_record`](crate::ownership::Ownership::own_record)); `None` when that does not say.
+    /// ([`Ownership::own_record`](crate::ownership::Ownership::own_record)); `None` when the record does not show it.
     fn doing(&self, record: &[u8]) -> Option<Doing> {
         let _ = record;
         None
@@ -80,27 +82,27 @@ pub trait Speak {
         None
     }
 
-    /// What it proposes to allow beside this one thing, for as long as its process runs, in words.
+    /// What it proposes to allow in addition to this one action, for as long as its process runs, as text.
     fn longer(&self, ask: &Ask) -> Option<String> {
         let _ = ask;
         None
     }
 }
 
-/// What a conversation is opened with.
+/// The input for [`Speak::opening`].
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
     pub cwd: &'a str,
-    /// The conversation to go on with.
+    /// The conversation to resume.
     pub resume: Option<&'a str>,
 }
 
-/// Something that an agent is told.
+/// A message to an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// In this conversation; empty where the agent does not ask which.
+    /// The conversation; empty where the agent does not need it.
     pub native_id: &'a str,
-    /// Our name for it.
+    /// Our id of the message.
     pub id: &'a str,
     pub text: &'a str,
 }
@@ -114,7 +116,7 @@ pub struct Doing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It takes messages.
+    /// It accepts messages.
     Rests,
     Works,
     /// It shows a dialog, which keys would answer.
@@ -125,28 +127,28 @@ pub enum What {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     pub at_once: Vec<u8>,
-    /// Empty when that was all.
+    /// Empty when there is nothing more to type.
     pub after_a_pause: Vec<u8>,
 }
 
-/// A text as a terminal gives it to a program that has asked to be told of pastes. What would end the paste early is left
-/// out of it.
+/// A text as a terminal sends it to a program that has enabled bracketed paste. What would end the paste early is
+/// removed.
 fn pasted(text: &str) -> Vec<u8> {
     let text = typeable(text).replace('\n', "\r");
     format!("\u{1b}[200~{text}\u{1b}[201~").into_bytes()
 }
 
-/// What of a text arrives when it is typed.
+/// The part of a text that arrives when it is typed.
 #[must_use]
 pub fn typeable(text: &str) -> String {
     text.replace('\u{1b}', "").replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// What somebody answered.
+/// A person's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub allow: bool,
-    /// And what the agent proposes to allow with it ([`Speak::longer`]), for as long as its process runs.
+    /// Allow also what the agent proposes with it ([`Speak::longer`]), for as long as its process runs.
     pub always: bool,
     pub text: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Conversations that an agent keeps, whether or not anything runs. Nothing is read here: an agent says where its
+//! Conversations that an agent stores, whether or not a process runs. Nothing is read here: an agent says where its
 //! conversations are and what a file, a line or a row means; the callers read.
 
 use crate::Variable;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 /// Where and how an agent keeps its conversations.
 pub trait Stored {
-    /// Where they all are. `None` when they cannot be listed.
+    /// Where all conversations are. `None` when they cannot be listed.
     fn stores(&self, variable: Variable<'_>) -> Option<Stores> {
         let _ = variable;
         None
     }
 
-    /// Which conversation a file is; `None` for any other file of the agent's.
+    /// The conversation of a file; `None` for any other file of the agent.
     fn conversation_file(&self, file: &Path) -> Option<ConversationFile> {
         let _ = file;
         None
@@ -31,13 +31,13 @@ pub trait Stored {
         false
     }
 
-    /// What is in such a file. It is searched, and not read any further: the agent converts it when it resumes the conversation.
+    /// What is in such a file. It is only searched: the agent converts it when it resumes the conversation.
     fn older_form(&self, text: &[u8]) -> Option<OlderForm> {
         let _ = text;
         None
     }
 
-    /// Where the messages stand in such a file. Each is what is a line in a `.jsonl` file.
+    /// The positions of the messages in such a file. Each would be a line in a `.jsonl` file.
     fn older_messages(&self, text: &[u8]) -> Vec<Range<usize>> {
         let _ = text;
         Vec::new()
@@ -49,19 +49,19 @@ pub trait Stored {
         None
     }
 
-    /// The folder in which the agent worked, by this line of a conversation.
+    /// The folder in which the agent worked, if this line of a conversation has it.
     fn cwd_in(&self, line: &[u8]) -> Option<String> {
         let _ = line;
         None
     }
 
-    /// Whether the conversation in this file was begun in this folder, as far as the file's name tells.
+    /// Whether the conversation in this file was begun in this folder, as far as the file's name shows it.
     fn was_begun_in(&self, file: &Path, cwd: &str) -> bool {
         let _ = (file, cwd);
         true
     }
 
-    /// What the conversation has used from its beginning up to this line, where the line tells.
+    /// What the conversation has used from its beginning up to this line, if the line has it.
     fn used_up_to(&self, line: &[u8]) -> Option<Tokens> {
         let _ = line;
         None
@@ -72,8 +72,8 @@ pub trait Stored {
         None
     }
 
-    /// Whether the file of a conversation is named by the minute in which that began, so that a process that goes on with it
-    /// through a protocol in the same minute overwrites it.
+    /// Whether the file of a conversation is named by the minute in which the conversation began. A process that
+    /// resumes it through a protocol in the same minute then overwrites the file.
     fn names_files_by_the_minute(&self) -> bool {
         false
     }
@@ -83,7 +83,7 @@ pub trait Stored {
         true
     }
 
-    /// Whether it goes on with a conversation in another folder than the one in which that began.
+    /// Whether it can resume a conversation in another folder than the one in which the conversation began.
     fn continues_elsewhere(&self) -> bool {
         false
     }
@@ -93,12 +93,13 @@ pub trait Stored {
         self.continues_elsewhere()
     }
 
-    /// Whether a file with the lines of a conversation up to a prompt, and with another id in its name and its lines, is a conversation.
+    /// Whether a file with the lines of a conversation up to a prompt, and with another id in its name and its lines,
+    /// is a conversation.
     fn copies_are_files(&self) -> bool {
         false
     }
 
-    /// Whether it makes a copy of a conversation from that one's file, so that the file must be there.
+    /// Whether it copies a conversation from the conversation's file, so that the file must exist.
     fn forks_from_file(&self) -> bool {
         false
     }
@@ -123,7 +124,7 @@ impl Stores {
     }
 }
 
-/// What a file says about the conversation in it.
+/// How the conversation in a file is identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConversationFile {
     /// Its name has the id.
@@ -138,14 +139,15 @@ pub enum ConversationFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OlderForm {
     pub id: String,
-    /// The command with which the agent itself goes on with it.
+    /// The command with which the agent itself resumes it.
     pub resume: String,
 }
 
 /// The SQL of a database of conversations, in which a message consists of parts. `?1` is the conversation's id.
 #[derive(Debug)]
 pub struct Queries {
-    /// Id, folder and time of the last change (milliseconds since 1970) of every conversation of a person's, the newest first.
+    /// Id, folder and time of the last change (milliseconds since 1970) of every conversation of a person, the newest
+    /// first.
     pub conversations: &'static str,
     /// Message and part (JSON) of every part, in the order in which they were said.
     pub parts: &'static str,
@@ -155,9 +157,9 @@ pub struct Queries {
     pub part: &'static str,
     /// The message of the newest part.
     pub newest_message: &'static str,
-    /// Id, message's id, message and part of every part behind part `?2`, in order.
+    /// Id, message's id, message and part of every part after part `?2`, in order.
     pub parts_after: &'static str,
-    /// The id of the part behind which `?2` parts stand.
+    /// The id of the part that has `?2` parts after it.
     pub part_before_end: &'static str,
     /// How many parts there are.
     pub count: &'static str,

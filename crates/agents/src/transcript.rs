@@ -1,36 +1,36 @@
-//! Where an agent keeps a conversation, and what stands there. Nothing is read here: the callers read.
+//! Where an agent keeps a conversation, and what it contains. Nothing is read here: the callers read.
 
 use crate::Variable;
 use crate::recorded;
 
 /// The record that an agent keeps of one conversation.
 pub trait Transcript {
-    /// The folder in which it keeps its conversations: the same id means another conversation in another folder. `None`
-    /// when it has none.
+    /// The folder in which it keeps its conversations: in another folder the same id means another conversation. `None`
+    /// when it has no conversations.
     fn conversations_folder(&self, variable: Variable<'_>) -> Option<String> {
         let _ = variable;
         None
     }
 
-    /// Whether a conversation that has a name is on its disk already, be there a turn in it or not.
+    /// Whether a conversation that has an id is already on disk, even before its first turn.
     fn keeps_what_it_names(&self) -> bool {
         false
     }
 
-    /// Where its transcript of this conversation is. `None`: it writes no file for one.
+    /// Where its transcript of this conversation is. `None`: it does not write a file for each conversation.
     fn transcript(&self, native_id: &str, cwd: &str, variable: Variable<'_>) -> Option<Location> {
         let _ = (native_id, cwd, variable);
         None
     }
 
-    /// Whether this line of its transcript makes it a conversation that can be resumed. Some agents make the file before there
-    /// is a message in it, and neither resume such a file nor begin another one of that name.
+    /// Whether this line of its transcript makes it a conversation that can be resumed. Some agents create the file
+    /// before it has a message, and neither resume such a file nor begin another one of that name.
     fn begins_with(&self, line: &[u8]) -> bool {
         let _ = line;
         true
     }
 
-    /// The same of a whole transcript, line by line: some lines take back what came before.
+    /// The same for a complete transcript, line by line: some lines take back what came before.
     fn begins(&self, lines: &mut dyn Iterator<Item = Vec<u8>>) -> bool {
         let mut lines = lines;
         Iterator::any(&mut lines, |line| self.begins_with(&line))
@@ -53,13 +53,14 @@ pub trait Transcript {
         None
     }
 
-    /// Where it keeps what the last conversation in a directory has cost, when it does not tell with its turns.
+    /// The file with the cost of the last conversation in a directory, if it does not report the cost with its turns.
     fn costs_record(&self, variable: Variable<'_>) -> Option<String> {
         let _ = variable;
         None
     }
 
-    /// What that record says about this conversation. `left`: only when the last process there has left in order.
+    /// The cost of this conversation in that record. `left`: only if the last process there has exited in an orderly
+    /// way.
     fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
         let _ = (record, cwd, native_id, left);
         None
@@ -70,7 +71,7 @@ pub trait Transcript {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     At(String),
-    /// Somewhere below a folder, under a name with this end.
+    /// Somewhere below a folder, with a name that ends like this.
     Below {
         folder: String,
         name_ends_with: String,

@@ -38,7 +38,7 @@ impl Context {
     }
 }
 
-/// A variable of our environment, when it is text: for what only concerns how things are shown.
+/// A variable of our environment, when it is text. Only for what concerns how output looks.
 pub fn variable(name: &str) -> Option<String> {
     ostler_engine::process::variable(name)
 }

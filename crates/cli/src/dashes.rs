@@ -1,33 +1,34 @@
 //! Prompts and messages that begin with a dash, such as a Markdown list: `ostler run AGENT "- fix this"`.
 //!
-//! To clap every word that begins with "-" is a flag. The rule here: a word that begins with "-" and contains white space
-//! is text, except `--flag=some value`. A flag never contains white space, so no flag changes its meaning. Text of one word
-//! is what `-p TEXT` is for.
+//! For clap every word that begins with "-" is a flag. The rule here: a word that begins with "-" and contains white
+//! space is text, except `--flag=some value`. A flag never contains white space, so no flag changes its meaning. For
+//! text of one word there is `-p TEXT`.
 //!
-//! Such a word is marked before clap sees it, with the one character that no argument can contain, and unmarked when clap
-//! has put it where it belongs.
+//! Such a word is marked before clap sees it, with the one character that no argument can contain. The mark is removed
+//! after clap has assigned the word.
 
 use crate::args::Cli;
 use clap::{Command, CommandFactory};
 use std::convert::Infallible;
 use std::ffi::OsString;
 
-/// Arguments come from the kernel as strings that end with this.
+/// Arguments come from the kernel as strings that end with this, so no argument contains it.
 const MARK: char = '\0';
 
 /// The commands that take a prompt or a message.
 const COMMANDS: [&str; 5] = ["run", "loop", "send", "resume", "fork"];
 
-/// The command whose words may each begin with a dash: what must not be there. It has no short flags but that for help.
+/// The command whose words may each begin with a dash: words that must not occur. Its only short flag is the one for
+/// help.
 const SEARCH: &str = "search";
 
-/// Marks the words that are text. Everything behind `--` and the values of options stay as they are.
+/// Marks the words that are text. Everything after `--` and the values of options stay as they are.
 pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_some_and(|word| word == SEARCH) {
         return mark_excluded(arguments);
     }
     let takes_text = arguments.get(1).and_then(|word| word.to_str()).filter(|name| COMMANDS.contains(name));
-    // Nearly always there is none, and then the definitions of the options are not needed.
+    // Nearly always there is no such word, and then the definitions of the options are not needed.
     let Some(name) = takes_text.filter(|_| arguments.iter().any(|word| word.to_str().is_some_and(is_text))) else {
         return arguments;
     };
@@ -43,10 +44,10 @@ pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.iter().enumerate().map(marked).collect()
 }
 
-/// `-word` and `-"two words"`, as they are typed to search.
+/// Marks `-word` and `-"two words"`, which exclude words from a search.
 fn mark_excluded(arguments: Vec<OsString>) -> Vec<OsString> {
     let is_word = |text: &str| text.starts_with('-') && !text.starts_with("--") && text != "-h" && text != "-";
-    // Nearly always there is none, and then the definitions of the options are not needed.
+    // Nearly always there is no such word, and then the definitions of the options are not needed.
     if !arguments.iter().any(|word| word.to_str().is_some_and(is_word)) {
         return arguments;
     }
@@ -62,8 +63,8 @@ fn mark_excluded(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.iter().enumerate().map(marked).collect()
 }
 
-/// What a marked word says.
-#[expect(clippy::unnecessary_wraps, reason = "clap wants a result")]
+/// A marked word without its mark.
+#[expect(clippy::unnecessary_wraps, reason = "clap expects a result")]
 pub fn unmarked(word: &str) -> Result<String, Infallible> {
     Ok(word.strip_prefix(MARK).unwrap_or(word).to_owned())
 }
@@ -96,7 +97,7 @@ fn takes_value(command: &Command, word: &OsString) -> bool {
             one.get_long() == Some(long) || one.get_all_aliases().is_some_and(|names| names.contains(&long))
         });
     }
-    // Of several letters only the last one can wait for a value.
+    // Of several letters only the last can take a value.
     match word.strip_prefix('-').and_then(|letters| letters.chars().last()) {
         Some(letter) => option(&|one| {
             one.get_short() == Some(letter)

@@ -17,7 +17,7 @@ use ostler_engine::{LaunchError, SearchError};
 use ostler_engine::{NotFound, StoreError, is_full_disk, is_out_of_descriptors};
 use std::fmt;
 
-/// What `run`, `wait`, `stop` and `resume` say with their exit code.
+/// The exit codes of `run`, `wait`, `stop` and `resume`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     Succeeded,
@@ -50,7 +50,7 @@ impl Code {
         }
     }
 
-    /// What an outcome means to a script.
+    /// The exit code for an outcome.
     pub fn of(outcome: &Outcome) -> Code {
         match outcome.kind {
             Kind::Succeeded if outcome.saved == Saved::Unverified => Code::NotSaved,
@@ -84,14 +84,14 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// One line, whatever was put in: names and paths come from outside.
+    /// Always one line: names and paths come from outside and may contain line breaks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = without_numbers(&self.words.replace('\n', " "));
         f.write_str(&ostler_screen::printable(&line))
     }
 }
 
-/// The system's errors carry a number that tells a person nothing: " (os error 13)".
+/// The system's errors contain a number that is useless to a person: " (os error 13)".
 fn without_numbers(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, after)) => match after.split_once(')') {
@@ -111,7 +111,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What is wrong, where the options of the command line say it better than the engine, which does not know them.
+/// What is wrong, where the options of the command line describe it better than the engine, which does not know them.
 fn in_options(error: &Error) -> Option<String> {
     match error {
         Error::Unlaunchable(refusal) => starting::in_options(refusal),
@@ -142,8 +142,10 @@ fn advice(error: &Error) -> (Code, String) {
             (Code::Refused, format!("add --worktree, or stop it first: ostler stop {}", session.id))
         }
         Error::NoWorktree { .. } => (Code::Usage, "start sessions with --worktree to see their changes".to_owned()),
+        Error::NothingChanged { session } => (Code::Failed, format!("read what it says: ostler logs {}", session.id)),
         Error::StillWorks { session } => {
-            (Code::Refused, format!("wait for it, or stop it: ostler wait --until turn {}", session.id))
+            let id = session.id;
+            (Code::Refused, format!("wait for it: ostler wait --until turn {id}, or stop it: ostler stop {id}"))
         }
         Error::CannotOnlyRead { .. } => (Code::Usage, "name another agent with --by".to_owned()),
         Error::NothingToHandOver { .. } => (Code::Usage, "see ostler handover --help".to_owned()),
@@ -207,7 +209,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::NoTurnEnds { .. } => (Code::Usage, "send without --wait".to_owned()),
         Error::EndedForReply { session } => (Code::Usage, format!("continue it: ostler resume {} \"…\"", session.id)),
         Error::NoReply { session, outcome } => {
-            // However well an earlier turn went, there was no reply to this message.
+            // Even if an earlier turn succeeded, there was no reply to this message.
             let code = match outcome.as_deref().map(Code::of) {
                 None | Some(Code::Succeeded | Code::NotSaved) => Code::Failed,
                 Some(code) => code,
@@ -242,7 +244,10 @@ fn advice(error: &Error) -> (Code, String) {
         Error::CannotBeStarted { .. } => (Code::Usage, "check how it is written".to_owned()),
         Error::NoJobSpec { .. } => (Code::Ours, "see ostler doctor".to_owned()),
         Error::NotAName { name } => (Code::Usage, name_rule(name)),
-        Error::LooksLikeId { .. } => (Code::Usage, "choose another name".to_owned()),
+        Error::LooksLikeId { .. } => (
+            Code::Usage,
+            "choose a shorter or longer name, or one with a dash (an id has 8 letters and digits)".to_owned(),
+        ),
         Error::NameTaken { id, .. } => {
             (Code::Usage, format!("choose another name, or stop that session: ostler stop {id}"))
         }

@@ -1,4 +1,4 @@
-//! Following a session: what it prints or says, as it comes, until it ends.
+//! Follows a session: prints its output or its messages as they come, until it ends.
 
 use crate::commands::to_json;
 use crate::exit::Result;
@@ -30,12 +30,12 @@ pub enum Talking {
     Apart,
     /// All of it to standard output.
     Together,
-    /// The final answer to standard output, everything else to standard error: for scripts. `each_turn`: the answer of every
-    /// turn, when a turn's end is not the end of the session.
+    /// The final answer to standard output, everything else to standard error: for scripts. `each_turn`: the answer of
+    /// every turn, when the end of a turn is not the end of the session.
     Answer { each_turn: bool },
 }
 
-/// Prints what a session has said, and on request what it says from now on.
+/// Prints what a session has said, and, when called again, what is new.
 pub struct Printer(How);
 
 enum How {
@@ -49,12 +49,12 @@ enum How {
     Drawn(Box<Drawn>),
 }
 
-/// The beginning of a line whose end has not come yet.
+/// The beginning of an unfinished line.
 #[derive(Default)]
 struct Lines(Vec<u8>);
 
 impl Printer {
-    /// Starts at the beginning of that run, or where the oldest output was dropped.
+    /// Starts at the beginning of that run, or after the oldest output if that was dropped.
     pub fn new(
         engine: &Engine,
         place: &Place,
@@ -77,12 +77,12 @@ impl Printer {
         Ok(Printer(how))
     }
 
-    /// The same for programs: one JSON object per thing said.
+    /// The same for programs: one JSON object per message.
     pub fn json_lines(engine: &Engine, place: &Place, runs: Runs) -> Result<Printer> {
         Ok(Printer(How::Json { conversation: Box::new(engine.conversation(place, runs)?) }))
     }
 
-    /// Prints what has come since the last call.
+    /// Prints what is new since the last call.
     pub fn print(&mut self) -> Result<()> {
         match &mut self.0 {
             How::Talk { conversation, talk, talking, held } => {
@@ -106,7 +106,7 @@ impl Printer {
                                 {
                                     give_answer(&std::mem::take(held), end.text.as_deref())?;
                                 }
-                                // Something follows what was said, so it was not the answer.
+                                // Something follows the text, so the text was not the answer.
                                 _ if !about.is_empty() => err(std::mem::take(held).as_bytes())?,
                                 _ => {}
                             }
@@ -125,7 +125,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Why the last turn failed, when that is the last that was printed.
+    /// Why the last turn failed, when that was the last thing printed.
     pub fn ended_with(&self) -> Option<String> {
         match &self.0 {
             How::Talk { talk, .. } => talk.ended_with().map(str::to_owned),
@@ -133,7 +133,7 @@ impl Printer {
         }
     }
 
-    /// Takes away what was said last and not printed, because it may be the answer.
+    /// Takes the last text, which was not printed because it may be the answer.
     pub fn take_held(&mut self) -> String {
         match &mut self.0 {
             How::Talk { held, .. } => std::mem::take(held),
@@ -141,7 +141,7 @@ impl Printer {
         }
     }
 
-    /// Shows a question in full on standard error, unless it is the last that was shown.
+    /// Shows a question in full on standard error, unless it was the last one shown.
     pub fn show_again(&mut self, ask: &Ask) -> Result<()> {
         match &mut self.0 {
             How::Talk { talk, .. } => err(talk.show_again(ask).as_bytes()),
@@ -149,7 +149,7 @@ impl Printer {
         }
     }
 
-    /// Prints the ends of lines that will not come any more.
+    /// Prints unfinished lines, because nothing more will come.
     pub fn finish(self) -> Result<()> {
         match self.0 {
             How::Talk { held, .. } => err(held.as_bytes())?,
@@ -164,8 +164,8 @@ impl Printer {
     }
 }
 
-/// Prints an answer to standard output, and what was said before it to standard error. An agent that gives no answer of its
-/// own has said it.
+/// Prints an answer to standard output, and what was said before it to standard error. For an agent that reports no
+/// answer, its text is the answer.
 pub fn give_answer(said: &str, answer: Option<&str>) -> Result<()> {
     let answer = printable_text(answer.unwrap_or(said)).trim_end().to_owned();
     err(said.trim_end().strip_suffix(answer.as_str()).unwrap_or(said).as_bytes())?;
@@ -182,7 +182,7 @@ impl Lines {
         let Lines(partial) = self;
         match (piece, show) {
             (Piece::Dropped(bytes), _) => {
-                // The end of the line that was begun is gone with the rest.
+                // The end of the unfinished line was dropped with the rest.
                 let begun = std::mem::take(partial);
                 to(printable_lines(&String::from_utf8_lossy(&begun)).as_bytes())?;
                 say_dropped(bytes);
@@ -209,7 +209,7 @@ pub fn out(bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() { Ok(()) } else { crate::say::bytes(bytes) }
 }
 
-/// Nobody is left to be told when standard error is gone.
+/// Errors are ignored: when standard error is gone, there is no place to report them.
 pub fn err(bytes: &[u8]) -> Result<()> {
     let _ = std::io::stderr().lock().write_all(bytes);
     Ok(())
@@ -218,26 +218,26 @@ pub fn err(bytes: &[u8]) -> Result<()> {
 /// Why following stopped.
 pub enum Left {
     Ended(Box<View>),
-    /// It asks, and the caller said that this is reason enough.
+    /// The session asks something.
     Asks(Box<View>),
-    /// A signal has come.
+    /// A signal has arrived.
     Called,
 }
 
-/// Prints until the session has ended, or `called` is readable, or it asks.
+/// Prints until the session has ended, `called` is readable, or the session asks.
 pub fn follow(engine: &Engine, place: &Place, printer: &mut Printer, called: BorrowedFd<'_>) -> Result<Left> {
     let mut watch = SessionWatch::new(place)?;
     let mut news = News::Anything;
     loop {
         if news == News::Anything {
-            // The view first: when it says "ended", everything that was printed is in the files.
+            // The view is read first: when it says "ended", everything that was printed is in the files.
             let view = engine.view(place)?;
             printer.print()?;
             if view.ended {
                 return Ok(Left::Ended(Box::new(view)));
             }
             if view.asking.is_some() {
-                // Called first: a question must not keep a Ctrl-C from being noticed.
+                // `called` first: a question must not hide a Ctrl-C.
                 return Ok(if ready::is_readable(called)? { Left::Called } else { Left::Asks(Box::new(view)) });
             }
         } else {

@@ -1,4 +1,4 @@
-//! Options of `run` and `resume` that say when a session is started again, and when it is enough.
+//! Options of `run` and `resume`: when a session is started again, and when it stops.
 
 use clap::Args;
 use ostler_engine::rules::Asked;
@@ -12,10 +12,10 @@ pub struct RuleArgs {
     /// Interrupt a turn that takes longer
     #[arg(long, value_name = "TIME")]
     pub turn_timeout: Option<String>,
-    /// Begin no further turn when so many dollars are spent; a running one is interrupted at twice as many. Counts on after resume
+    /// Start no further turn when this many dollars are spent; a running turn is interrupted at twice the amount. Continues to count after resume
     #[arg(long, value_name = "USD")]
     pub budget: Option<String>,
-    /// Begin no further turn after so many. Counts on after resume
+    /// Start no further turn after this many. Continues to count after resume
     #[arg(long, value_name = "N")]
     pub max_turns: Option<String>,
     /// Start it again after a growing pause when it fails: on-failure (3 times) or on-failure:N

@@ -1,5 +1,5 @@
-//! Saying things. Standard output may be a full disk or a closed pipe, which is an error with words and not a panic; what
-//! goes to standard error goes nowhere when that is gone, since there is nobody left to complain to.
+//! Output. Standard output may be a full disk or a closed pipe; that is an error with words, not a panic. When standard
+//! error is gone, what goes there is dropped, because there is no place left for the error.
 
 use crate::commands::ls::tilde;
 use crate::exit::{Failure, Result};
@@ -33,7 +33,7 @@ pub fn bytes(bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(not_written)
 }
 
-/// What is wrong is standard output, not anything of ours.
+/// The problem is standard output, not ostler.
 pub fn not_written(error: std::io::Error) -> Failure {
     Failure::ours(format!("cannot write to standard output: {error}"))
 }
@@ -42,7 +42,7 @@ pub fn aside(words: Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{words}");
 }
 
-/// What the engine tells while it is at work.
+/// Prints what the engine reports while it works.
 #[expect(clippy::needless_pass_by_value, reason = "as a callback takes it")]
 pub fn notice(notice: Notice) {
     let mut words = notice.to_string();

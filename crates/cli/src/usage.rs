@@ -10,7 +10,7 @@ use ostler_engine::installed;
 use ostler_engine::suggest::{did_you_mean, nearest};
 use std::ffi::OsString;
 
-/// Commands of other tools, and what does the same here.
+/// Commands of other tools, and what to use here.
 const ELSEWHERE: [(&str, &str); 16] = [
     ("rm", "ostler purge ID (first ostler stop ID if it runs)"),
     ("remove", "ostler purge ID (first ostler stop ID if it runs)"),
@@ -39,10 +39,15 @@ pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Help and version as they are; a mistake as one line.
 pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Result<Code, Failure> {
+    if error.kind() == ErrorKind::DisplayHelp
+        && let Some(text) = text_read_as_help(arguments)
+    {
+        return Err(Failure::usage(unknown_argument(text, command_in(arguments), arguments)));
+    }
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             match error.print() {
-                // A closed pipe is no reason to complain.
+                // A closed pipe is not an error.
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(not_written(error)),
                 Ok(()) | Err(_) => Ok(Code::Succeeded),
             }
@@ -51,12 +56,25 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Result<Code, Fail
     }
 }
 
+/// A word like `-hello`, which clap reads as `-h` with more flags behind it. `None`: help was asked for.
+fn text_read_as_help(arguments: &[OsString]) -> Option<&str> {
+    let words = || arguments.iter().map_while(|word| word.to_str().filter(|word| *word != "--"));
+    if words().any(|word| word == "-h" || word == "--help") {
+        return None;
+    }
+    words().find(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('h') && !word.ends_with('h'))
+}
+
+fn command_in(arguments: &[OsString]) -> Option<&str> {
+    arguments.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'))
+}
+
 fn words(error: &clap::Error, arguments: &[OsString]) -> String {
     let of = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let command = arguments.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
+    let command = command_in(arguments);
     match (error.kind(), of(ContextKind::InvalidSubcommand), of(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, Some(typed), _) if command == Some(typed) => unknown_command(typed),
         (ErrorKind::MissingRequiredArgument, _, _) if command == Some("stop") => {
@@ -82,7 +100,7 @@ fn unknown_command(typed: &str) -> String {
     let tree = Cli::command();
     let names: Vec<&str> =
         tree.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name).collect();
-    // A word that was not typed to its end is more likely than one with a wrong letter.
+    // An unfinished word is more likely than a wrong letter.
     let begun: Vec<String> =
         names.iter().filter(|name| name.starts_with(typed)).map(|name| format!("ostler {name}")).collect();
     if (1..=4).contains(&begun.len()) {
@@ -110,7 +128,7 @@ fn unknown_argument(flag: &str, command: Option<&str>, arguments: &[OsString]) -
         .collect();
     let meant = nearest(bare, flags.iter().map(String::as_str));
     let mut words = format!("{name} has no flag {bare}{}", did_you_mean(meant));
-    // Behind an agent it is most likely the agent's own.
+    // After the name of an agent it is most likely a flag of that agent.
     let agent = arguments.iter().skip(2).filter_map(|word| word.to_str()).find(|word| is_agent(word));
     match (name, agent, meant) {
         ("run", Some(agent), None) => {
@@ -135,7 +153,7 @@ fn is_agent(word: &str) -> bool {
     installed::known().any(|agent| agent.name() == word)
 }
 
-/// clap's long complaint, without its usage.
+/// clap's long error in one line, without its usage.
 fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What is shown of a question, by every face alike.
+//! How a question is shown. Every face shows it in the same way.
 //!
-//! A person decides by what stands here, so it is the tool and its whole input, never only what the agent says about it.
-//! Of an input that has an obvious subject (a command, a file) that comes first, and every other field after it; any other
-//! input is shown as JSON. What the agent says about it comes last and is marked as such. Nothing of it can hide: see
-//! [`crate::visible`].
+//! A person decides by what is shown here, so it is the tool and its whole input, never only what the agent says about
+//! it. If an input has an obvious subject (a command, a file), the subject comes first and every other field after it;
+//! any other input is shown as JSON. What the agent says about it comes last and is marked as such. Nothing in it can
+//! be hidden: see [`crate::visible`].
 
 use crate::fact::Ask;
 use crate::visible::{LINE_BREAK, rows, shortened, visible};
@@ -26,18 +26,19 @@ const SUBJECTS: [&str; 13] = [
     "prompt",
     "text",
 ];
-/// So many blank lines are shown one by one.
+/// Up to this many blank lines in a row are shown one by one.
 const BLANK_LINES: usize = 3;
 
-/// A question, taken apart for showing. Its texts are as the agent gave them; what is handed out is safe to print.
+/// A question, split into its parts for display. The stored texts are as the agent gave them; what the methods return
+/// is safe to print.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     tool: Option<String>,
-    /// The input, or of one with a subject that.
+    /// The subject of the input, or the whole input if it has no subject.
     input: String,
     /// The other fields of the input.
     fields: Vec<(String, Value)>,
-    /// What the input lacks, in our words.
+    /// Our remark when the input is not known.
     note: Option<&'static str>,
     /// What the agent says about it.
     said: Vec<String>,
@@ -95,7 +96,7 @@ impl Shown {
                 for (name, value) in fields.iter().filter(|_| subject.is_some()) {
                     match (name.as_str(), value) {
                         (name, _) if Some(name) == subject => {}
-                        // Of a command its description is what the model calls it.
+                        // The description of a command is what the model says about it.
                         ("description", Value::String(words)) if subject == Some("command") => {
                             self.said.push(words.clone());
                         }
@@ -107,7 +108,7 @@ impl Shown {
         }
     }
 
-    /// The agent did not tell the input; what it shows instead is all there is.
+    /// The agent did not report the input; what it shows instead is all that is known.
     fn take_details(&mut self, details: &Value) {
         self.note = Some("its input is not known; the agent describes it like this");
         details["title"].as_str().unwrap_or_default().clone_into(&mut self.input);
@@ -147,7 +148,7 @@ impl Shown {
         }
     }
 
-    /// The agent's words, unless the input has them.
+    /// Adds the agent's words, unless the input already has them.
     fn take_words(&mut self, words: &str) {
         let words = words.trim();
         let bare = words.trim_matches('`');
@@ -161,8 +162,8 @@ impl Shown {
         }
     }
 
-    /// In one line of at most so many columns. Where there is no room the middle of the input is left out, then what the
-    /// other fields hold, and before all of that what the agent says.
+    /// In one line of at most so many columns. If there is not enough room, what the agent says is left out first, then
+    /// the values of the other fields, then the middle of the input.
     #[must_use]
     pub fn line(&self, columns: usize) -> Line {
         let head = self.head();
@@ -181,7 +182,7 @@ impl Shown {
         Line { asked, said }
     }
 
-    /// The other fields in so many columns. That there are some is always said.
+    /// The other fields, in so many columns if they fit. At least their number is always shown.
     fn fields_within(&self, columns: usize) -> String {
         if self.fields.is_empty() {
             return String::new();
@@ -193,7 +194,7 @@ impl Shown {
         [whole, names].into_iter().find(|text| text.width() <= columns).unwrap_or(format!(" (+{})", self.fields.len()))
     }
 
-    /// All of it, in rows of at most so many columns.
+    /// The whole question, in rows of at most so many columns.
     #[must_use]
     pub fn full(&self, columns: usize) -> Vec<Row> {
         let mut all = Vec::new();
@@ -223,8 +224,8 @@ impl Shown {
     }
 }
 
-/// A text behind its label: beside it where it is one line that fits, else below it line by line behind a bar, so that
-/// nothing in the text can pass for a line of ours.
+/// A text after its label: in the same row if it is one line that fits, otherwise below the label, line by line behind
+/// a bar, so that no line of the text can be mistaken for a line of ours.
 fn block(all: &mut Vec<Row>, kind: RowKind, label: &str, text: &str, columns: usize) {
     let gap = if label.is_empty() || text.is_empty() { "" } else { " " };
     if !text.contains('\n') {
@@ -245,14 +246,15 @@ fn block(all: &mut Vec<Row>, kind: RowKind, label: &str, text: &str, columns: us
     }
 }
 
-/// The lines of a text, each with the sign of its break; of many blank ones how many they are.
+/// The lines of a text, each with a visible sign for its line break. Many blank lines in a row are replaced by their
+/// number.
 fn visible_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut shown = Vec::new();
     let mut at = 0;
     while at < lines.len() {
         let blank = lines[at..].iter().take_while(|line| line.trim().is_empty()).count();
-        // Behind the last break there is no further line.
+        // There is no further line after the last line break.
         let counted = if at + blank == lines.len() { blank.saturating_sub(1) } else { blank };
         if counted > BLANK_LINES {
             shown.push(format!("⟨{counted} blank lines⟩"));
@@ -298,7 +300,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// What becomes of a text, line by line: all lines that differ, between those that do not.
+/// How a text changes, line by line: all lines between the common beginning and the common end.
 fn change(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let begin = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -413,7 +415,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn no_input_breaks_a_line_or_leaves_its_room(
+        fn no_input_breaks_a_line_or_exceeds_its_columns(
             tool in any::<String>(), command in any::<String>(), name in any::<String>(), other in any::<String>(),
             text in any::<String>(), columns in 24usize..130,
         ) {

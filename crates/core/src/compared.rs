@@ -22,9 +22,9 @@ pub struct Compared {
     pub seconds: u64,
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
-    /// What is different in its worktree from when it began; `None` when the worktree is gone.
+    /// What has changed in its worktree since it began; `None` when the worktree is gone.
     pub changes: Option<Lines>,
-    /// `None`: no check was asked for, or it has not ended.
+    /// `None`: no check was asked for, the session has not ended, or its worktree is gone.
     pub check: Option<Checked>,
     /// Its final answer, or the last thing that it said.
     pub last: Option<String>,
@@ -43,14 +43,14 @@ pub struct Lines {
     pub deleted: u64,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Checked {
     pub passed: bool,
     /// Why it did not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// The session of a check that did not pass, to be read.
+    /// The session of a check that did not pass, so that its output can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }

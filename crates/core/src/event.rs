@@ -9,16 +9,16 @@ use crate::record::{Plan, Written};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One line of the journal.
 fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+/// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// For people.
     pub at: Timestamp,
-    /// For deadlines: milliseconds since boot, which no clock change moves.
+    /// For deadlines: milliseconds since boot, which a change of the clock does not move.
     pub ms: u64,
     pub run: u32,
     /// How far the agent's output had been understood, when the event was found there.
@@ -27,10 +27,10 @@ pub struct Entry {
     /// The request that this is the answer to.
     #[serde(default, rename = "wish", skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// How far the inbox had been worked through, when this is the answer to a request.
+    /// How far the inbox had been processed, when this is the answer to a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<u64>,
-    /// A person is to be told of this ([`crate::moment`]).
+    /// A person is to be notified of this ([`crate::moment`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<Moment>,
     #[serde(flatten)]
@@ -43,7 +43,7 @@ pub enum Event {
     /// The program runs.
     Started {
         plan: Plan,
-        /// By itself: nobody asked for this run, it continues the one before.
+        /// The run began automatically: it continues the run before it.
         #[serde(default, skip_serializing_if = "is_false")]
         continues: bool,
     },
@@ -58,14 +58,14 @@ pub enum Event {
         reason: String,
         stopped: bool,
     },
-    /// The process of a further run could not be started, and why. The message that it was for waits.
+    /// The process of a further run could not be started, and why. The message for that run keeps waiting.
     NotStarted {
         reason: String,
     },
     /// A keeper took over (the first, or a replacement).
     KeeperStarted {
         pid: i32,
-        /// With the pid, who it is: its start time, as the kernel counts.
+        /// Its start time, as the kernel counts it. Together with the pid it identifies the process.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<u64>,
         version: String,
@@ -74,7 +74,7 @@ pub enum Event {
     HolderReplaced {
         pid: i32,
     },
-    /// A message was accepted; `n` counts from 1 over the life of the session, `place` is where it stands in the inbox.
+    /// A message was accepted; `n` counts from 1 over the life of the session, `place` is its position in the inbox.
     Accepted {
         n: u64,
         place: u64,
@@ -82,11 +82,11 @@ pub enum Event {
         #[serde(default)]
         now: bool,
     },
-    /// A request that cannot be granted, and why.
+    /// A request was refused, and why.
     Refused {
         why: String,
     },
-    /// A waiting message was taken back.
+    /// A waiting message was withdrawn.
     Withdrawn {
         n: u64,
         by: String,
@@ -94,61 +94,64 @@ pub enum Event {
     /// A message is being put into the agent's input. Written before the first byte.
     Feeding {
         n: u64,
-        /// How long the agent's transcript was, when the message is typed: what stands before that is another message,
-        /// even if it has the same words.
+        /// For a message that is typed: how long the agent's transcript was. What is before this position is another
+        /// message, even if it has the same words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         written: Option<u64>,
-        /// Where an agent behind a protocol keeps the conversation, and how long that is.
+        /// The file in which an agent behind a protocol stores the conversation, and how long it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<Written>,
     },
-    /// Why the next message for a terminal cannot be typed or confirmed yet; `None` when nothing keeps it from that.
+    /// Why the next message for a terminal cannot be typed or confirmed yet; `None` when nothing prevents that any
+    /// more.
     MessageWaits {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// A message that an earlier process may have taken, but that is not in the agent's transcript, or one that was typed
-    /// into a terminal and never sent: it waits again.
+    /// A message waits again: an earlier process may have taken it but it is not in the agent's transcript, or it was
+    /// typed into a terminal and never sent.
     Returned {
         n: u64,
         place: u64,
     },
-    /// A message that its process ended with, and nothing tells whether the agent took it: a person decides.
+    /// A process ended while it had this message, and it is unknown whether the agent took it: a person decides.
     MaybeDelivered {
         n: u64,
         place: u64,
     },
-    /// The agent is seen to have taken a message that its process ended with.
+    /// It was found that the agent took a message whose process ended.
     FoundDelivered {
         n: u64,
     },
-    /// Its last byte has been taken. What is typed into a prompt that we can see is also found in the transcript.
+    /// The last byte of a message was taken. A message that is typed into a prompt that we can see was also found in
+    /// the transcript.
     Delivered {
         n: u64,
     },
-    /// The agent's input has ended: it takes one message, and that was it.
+    /// The agent's input was closed: the agent takes one message, and was given it.
     InputEnded,
     /// The agent's own name for the conversation.
     Native {
         id: String,
     },
-    /// Where the agent writes that conversation down, when it is another place than was known at the start.
+    /// Where the agent stores that conversation, when it is another place than was known at the start.
     Transcript {
         path: String,
     },
-    /// Its terminal takes messages.
+    /// The agent's terminal accepts messages.
     Ready,
-    /// The conversation is open for messages, and how the agent calls it, if it has just named it. One event, because
-    /// messages need both: who is killed between two has read the line of the second.
+    /// The conversation is open for messages; with the agent's own name for it, if the agent has just named it. One
+    /// event, because messages need both: a keeper that is killed between two events has already read the line that the
+    /// second event came from.
     Opened {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         native_id: Option<String>,
     },
-    /// It cannot be opened, so there is nothing to stay for.
+    /// The conversation cannot be opened, so there is no reason to keep the process.
     NotOpened {
         reason: String,
     },
-    /// It has not said whether it can be opened, for longer than it may take.
+    /// The agent has not reported in time whether the conversation can be opened.
     NoAnswer,
     TurnStarted,
     /// What was typed into its terminal did not begin a turn.
@@ -170,20 +173,20 @@ pub enum Event {
     TurnEnded {
         end: TurnEnd,
     },
-    /// What a turn used, by the agent's transcript: it did not tell at its end.
+    /// What a turn used, according to the agent's transcript: the agent did not report it at the end of the turn.
     Counted {
         turn: u32,
         tokens: Tokens,
     },
-    /// What the conversation has cost by the agent's own record of it: first as a run begins, then when it is over. Its turns
-    /// do not tell.
+    /// What the conversation has cost according to the agent's own record: noted first when a run begins, then when it
+    /// is over. The turns of this agent do not report their cost.
     Cost {
         usd: f64,
-        /// The agent went on with another conversation, and counts from zero for that.
+        /// The agent continued with another conversation, for which it counts from zero.
         #[serde(default, skip_serializing_if = "is_false")]
         left: bool,
     },
-    /// A task in the agent's background runs, or does so no longer.
+    /// A background task of the agent has started or ended.
     Background {
         task: String,
         runs: bool,
@@ -193,7 +196,7 @@ pub enum Event {
         #[serde(flatten)]
         limit: UsageLimit,
     },
-    /// A session that waits need not wait any longer: the time has come, or somebody wants it to go on now.
+    /// The wait of a session is over: the time has come, or the session was asked to continue now.
     WaitOver {
         by: String,
     },
@@ -204,37 +207,37 @@ pub enum Event {
     },
     /// That session was started.
     HandedOver,
-    /// It could not be.
+    /// That session could not be started.
     NotHandedOver {
         why: String,
     },
-    /// What a session goes on with after a limit or a failure is among its messages.
+    /// The message with which a session continues after a limit or a failure has been added to its messages.
     Continued,
-    /// The agent tries again what the model's server did not answer.
+    /// The agent repeats a request that the model's server did not answer.
     Retrying {
         #[serde(flatten)]
         retry: Retry,
-        /// How far its standard error had been read, when it told so there.
+        /// How far its standard error had been read, when the agent reported the retry there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         err: Option<u64>,
     },
-    /// It got an answer again.
+    /// The model's server has answered again.
     RetryOver,
-    /// It has been retrying for longer than a person wants to wait unasked. An alarm until it gets an answer.
+    /// The agent has been retrying for longer than the run's `retry_alarm_ms`. An alarm until it gets an answer.
     RetryAlarm {
         text: String,
     },
-    /// Somebody wants the running turn to end.
+    /// An interrupt was requested: the running turn is to end.
     #[serde(rename = "interrupt_wanted")]
     InterruptRequested {
         by: String,
-        /// Which limit it is for, in words.
+        /// The limit for which it was requested, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// The agent was told, by its own means.
+    /// The interrupt was sent to the agent, in the way that the agent supports.
     InterruptSent,
-    /// Somebody wants the session to end. Never forgotten, never taken back.
+    /// A stop was requested: the session is to end. Never forgotten, never taken back.
     #[serde(rename = "stop_wanted")]
     StopRequested {
         by: String,
@@ -242,7 +245,7 @@ pub enum Event {
         how: StopHow,
         grace_ms: u64,
     },
-    /// The agent was asked to leave, as it likes to be asked.
+    /// The agent was asked to exit, in the way that its plan says ([`crate::record::Ending`]).
     EndAsked,
     /// A signal was sent to the agent.
     Signalled {
@@ -251,25 +254,25 @@ pub enum Event {
     /// The process is gone.
     Exited {
         exit: Exit,
-        /// A driver of a job that has written down a step in this run.
+        /// The process was the driver of a job and has recorded a step in this run.
         #[serde(default, skip_serializing_if = "is_false")]
         progress: bool,
     },
-    /// What it left behind when it ended.
+    /// The processes that it left running when it ended.
     Left {
         processes: Vec<String>,
     },
-    /// What it left behind was told to go (`forced`: was killed).
+    /// The processes that it left running were asked to exit (`forced`: were killed).
     Cleared {
         forced: bool,
     },
-    /// Nothing of it is alive any more, and its output is complete.
+    /// None of its processes is alive any more, and its output is complete.
     Empty,
     /// Whether the end of the conversation is in the agent's own transcript.
     Saved {
         saved: Saved,
     },
-    /// The result, as it stands in outcome.json.
+    /// The result, as it is in outcome.json.
     Ended {
         outcome: Outcome,
     },
@@ -287,21 +290,21 @@ pub enum Event {
     TrimmedErr {
         to: u64,
     },
-    /// Output is not moved for now: why, and what a person can do.
+    /// Output is paused: why, and what a person can do.
     Held {
         why: String,
         #[serde(default)]
         remedy: String,
     },
-    /// Output moves again.
+    /// Output is no longer paused.
     Released,
-    /// The agent's transcript was repaired; as it was it stands in `backup`.
+    /// The agent's transcript was repaired; a copy from before is in `backup`.
     #[serde(rename = "mended")]
     Repaired {
         changes: Vec<String>,
         backup: String,
     },
-    /// The conversation was begun outside ostler, and is kept from here on.
+    /// The conversation was begun outside ostler, and is kept by ostler from here on.
     Adopted {
         by: String,
         native_id: String,
@@ -312,7 +315,7 @@ pub enum Event {
     Alarm {
         text: String,
     },
-    /// Time passes. Never written down.
+    /// Time passes. Never written to the journal.
     #[serde(skip)]
     Tick,
     /// From a newer version.
@@ -328,7 +331,7 @@ pub enum StopHow {
     Interrupt,
     /// Let it finish.
     AfterTurn,
-    /// Do not care.
+    /// Ignore it: the process is killed.
     Kill,
 }
 
@@ -337,10 +340,10 @@ pub enum StopHow {
 mod tests {
     use super::*;
 
-    /// The fields of an event stand beside those of its entry: none may be called the same.
+    /// The fields of an event are written beside those of its entry, so no field may have the name of another.
     #[test]
     fn every_event_reads_back_as_it_was_written() {
-        let by = || "somebody".to_owned();
+        let by = || "a user".to_owned();
         let plan = Plan {
             channel: crate::record::Channel::Lines(crate::record::Lines::Turns),
             keep: false,

@@ -8,52 +8,55 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One thing that an agent's output tells.
+/// One thing that was found in an agent's output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     /// The agent's own name for the conversation.
     Native { id: String },
-    /// Where the agent writes this conversation down.
+    /// Where the agent stores this conversation.
     Transcript { path: String },
-    /// It is past its first dialogs, in which keys mean something else than a message.
+    /// The agent is past its first dialogs, in which typed keys would not be a message.
     Ready,
-    /// The agent behind a program that speaks a protocol has this name of ours: the conversation is one of that agent's.
+    /// The agent behind a program that speaks a protocol, by our name for it: the conversation belongs to that agent.
     Behind { agent: String },
-    /// It has told its conversation again, which ended with these words of a person, so many times in a row.
+    /// The agent has repeated its conversation. `last` is the last message of a person in it, which came `times` times
+    /// in a row.
     Recalled { last: String, times: u64 },
-    /// Its conversation is open: from now on it takes messages. A new one has its name from the agent.
+    /// Its conversation is open: from now on the agent takes messages. A new conversation gets its name from the agent.
     Opened { native_id: Option<String> },
     /// Its conversation cannot be opened, and why in one line.
     NotOpened { reason: String },
-    /// A turn has begun that nobody saw begin.
+    /// The agent has reported that a turn has begun.
     TurnStarted,
     /// Text as it is being written; the whole follows as [`Fact::Said`].
     Saying { text: String },
     /// A whole text of the agent.
     Said { text: String },
-    /// The agent thinks aloud; shown dimmed, never part of the answer.
+    /// The agent's reasoning; shown dimmed, never part of the answer.
     Thought { text: String },
     /// The model that answers from now on, by the agent's own name for it.
     Model { name: String },
     /// A tool was called.
     ToolCalled { name: String, detail: String, call: Call },
-    /// A tool came back; with the name of its call, where the agent tells.
+    /// A tool returned; with the id of its call, where the agent reports it.
     ToolReturned { text: String, failed: bool, call: Option<String> },
-    /// A subagent said or did this, in a conversation of its own below this one: shown, and never the agent's own word.
+    /// A subagent said or did this, in its own conversation below this one. It is shown, and never counts as said by
+    /// the agent.
     Subagent(Box<Fact>),
-    /// It wants a permission or an answer and waits.
+    /// The agent waits for a permission or an answer.
     Asked(Ask),
-    /// It no longer waits for the answer to this.
+    /// The agent no longer waits for the answer to this question.
     AskClosed { request: String },
-    /// A task that goes on beside its turns runs, or does so no longer. Of its end it hears, and begins a turn about it.
+    /// A task that runs beside the agent's turns has started or ended. The agent is notified of its end, and begins a
+    /// turn about it.
     Background { task: String, runs: bool },
     /// The model's server did not answer, and the agent tries again.
     Retrying(Retry),
     /// It has reached a usage limit, which ends its turn.
     Limited(UsageLimit),
-    /// Its protocol has it wait for this line, which is put into its input once under this name.
+    /// The agent waits for this line, as its protocol requires. The line is put into its input once, under this name.
     ReplyDue { name: String, line: Vec<u8> },
-    /// The turn is over, by the agent's own word.
+    /// The agent has reported that the turn is over.
     TurnEnded(TurnEnd),
     /// Something this version does not know.
     Unknown { kind: String },
@@ -61,16 +64,16 @@ pub enum Fact {
     LineTooLong { bytes: u64 },
 }
 
-/// What else an agent tells about a call of a tool.
+/// What else an agent reports about a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Its name for this call, by which what comes back is known to belong to it.
+    /// The agent's id for this call; the result carries the same id.
     pub id: Option<String>,
     /// What the call changes in files.
     pub edits: Vec<Edit>,
 }
 
-/// A part of a file that becomes another.
+/// A part of a file that is replaced by another text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub path: String,
@@ -79,7 +82,7 @@ pub struct Edit {
     pub new: String,
 }
 
-/// An agent tries again what the model's server did not answer.
+/// An agent repeats a request that the model's server did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
     /// One line: what went wrong.
@@ -98,7 +101,8 @@ pub struct UsageLimit {
     /// When it is reset, in seconds since 1970, where the agent says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<i64>,
-    /// The same where the agent says it as people do. It is one of the two, and known before it is noted.
+    /// The same time, where the agent gives it as people write it. At most one of the two is set, and this one is
+    /// converted to the other before the limit is written to the journal.
     #[serde(skip)]
     pub local: Option<Local>,
 }
@@ -107,9 +111,9 @@ pub struct UsageLimit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
     pub at: ResetsAt,
-    /// The name of its time zone; without one it is that of this machine.
+    /// The name of its time zone; `None`: the time zone of this machine.
     pub zone: Option<String>,
-    /// When it was said, where that is known; else it is said now.
+    /// When it was said, where that is known; `None`: now.
     pub said: Option<Timestamp>,
 }
 
@@ -119,7 +123,7 @@ impl From<ResetsAt> for Local {
     }
 }
 
-/// A time of the day, as people say it: the next one, or one of a certain day, with or without its year.
+/// A time of day, as people say it: the next such time, or the time on a certain day, with or without the year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetsAt {
     Time(Time),
@@ -127,18 +131,18 @@ pub enum ResetsAt {
     DayOfYear { month: i8, day: i8, time: Time },
 }
 
-/// What is said to the minute may be up to this many seconds later.
+/// A time that is given to the minute may be up to this many seconds later.
 const MINUTE: i64 = 60;
 
 impl UsageLimit {
-    /// One of which nothing says when it is reset.
+    /// A limit whose reset time is unknown.
     #[must_use]
     pub fn new(what: &str) -> UsageLimit {
         UsageLimit { what: what.to_owned(), resets_at: None, local: None }
     }
 
-    /// The same with a time that everybody understands. `now` and `here`: when and where it was said, unless it says that itself. A zone
-    /// that this machine does not know leaves the time unknown.
+    /// The same limit with its time in seconds since 1970. `now` and `here`: when and in which time zone it was said,
+    /// unless it says that itself. If this machine does not know its time zone, the time stays unknown.
     #[must_use]
     pub fn resolved(self, now: Timestamp, here: &TimeZone) -> UsageLimit {
         let Some(Local { at, zone, said }) = self.local else {
@@ -156,13 +160,13 @@ impl UsageLimit {
         let here = now.to_zoned(zone.clone());
         let then = match at {
             ResetsAt::Day(day) => day.to_zoned(zone).ok(),
-            // Said without a year, as it is the next one: in December, January is that of the next year.
+            // The next such day is meant, as there is no year: in December, January is that of the next year.
             ResetsAt::DayOfYear { month, day, time } => [0, 1].into_iter().find_map(|years| {
                 let date = Date::new(here.year() + years, month, day).ok()?;
                 let then = date.to_datetime(time).to_zoned(zone.clone()).ok()?;
                 (then.timestamp().as_second() + 10 * MINUTE >= now.as_second()).then_some(then)
             }),
-            // The one of today that is being over is meant, not that of tomorrow.
+            // A time that has passed in the last ten minutes means today, not tomorrow.
             ResetsAt::Time(time) => here.date().to_datetime(time).to_zoned(zone.clone()).ok().and_then(|today| {
                 let is_over = today.timestamp().as_second() + 10 * MINUTE < now.as_second();
                 if is_over { today.tomorrow().ok() } else { Some(today) }
@@ -173,7 +177,7 @@ impl UsageLimit {
 }
 
 impl Fact {
-    /// The same with times that everybody understands.
+    /// The same fact with its times in seconds since 1970.
     #[must_use]
     pub fn resolved(self, now: Timestamp) -> Fact {
         match self {
@@ -188,9 +192,9 @@ impl Fact {
 pub struct Ask {
     /// The agent's own name for the question.
     pub request: String,
-    /// What wants to be used, when it is a permission.
+    /// The tool that the agent asks to use, when it asks for a permission.
     pub tool: Option<String>,
-    /// With which arguments: all of them, as the agent gave them. Null when it did not tell.
+    /// The arguments of the tool: all of them, as the agent gave them. Null when the agent did not report them.
     #[serde(default)]
     pub input: Value,
     /// What the agent says about it. Never shown instead of the input.
@@ -203,15 +207,15 @@ pub struct Ask {
     pub details: Value,
 }
 
-/// The tool that is a question itself. A field of that name in the input of any other tool makes none of it: what is
-/// answered in words would then be allowed unseen.
+/// The tool that is itself a question. A field `questions` in the input of any other tool does not make that call a
+/// question: an answer in words would then allow the call unseen.
 const QUESTION_TOOL: &str = "AskUserQuestion";
 
-/// One question that wants words for an answer.
+/// One question that is answered in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
     pub text: &'a str,
-    /// What is offered to choose from; other words will do as well.
+    /// The offered choices; other words are accepted as well.
     pub choices: Vec<&'a str>,
 }
 
@@ -229,7 +233,7 @@ impl Ask {
         }
     }
 
-    /// What is asked where no permission is: such a tool carries its questions as arguments.
+    /// The questions, when it is not a permission that is asked for: the question tool has them as arguments.
     #[must_use]
     pub fn questions(&self) -> Vec<Question<'_>> {
         let list = self.input["questions"].as_array().filter(|_| self.tool.as_deref() == Some(QUESTION_TOOL));
@@ -245,7 +249,7 @@ impl Ask {
     }
 }
 
-/// How a turn went, by the agent's own word.
+/// How a turn went, as the agent reported it.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TurnEnd {
     pub verdict: Verdict,
@@ -257,16 +261,17 @@ pub struct TurnEnd {
     pub reason: Option<String>,
     #[serde(default)]
     pub tokens: Option<Tokens>,
-    /// Of this process so far, as agents count it; [`crate::spending`] makes what each turn cost of it.
+    /// The cost of this process so far, as agents count it; [`crate::spending`] computes the cost of each turn from it.
     #[serde(default)]
     pub cost_usd: Option<f64>,
-    /// The agent's own names of the messages of this turn; the proof that it is saved looks for these.
+    /// The agent's own ids of the messages of this turn; the proof that the turn is saved looks for these.
     #[serde(default)]
     pub messages: Vec<String>,
 }
 
 impl TurnEnd {
-    /// The same of a turn that we had broken off: it is interrupted, whatever the agent calls that. `why`: for which limit.
+    /// The end of a turn that we interrupted: it counts as interrupted, even if the agent reports a failure. `why`: for
+    /// which limit.
     #[must_use]
     pub fn after_interrupt(self, why: Option<&str>) -> TurnEnd {
         match (self.verdict, why) {

@@ -1,5 +1,6 @@
-//! Names of sessions. An id is eight characters of Crockford's base32, which has no look-alikes, so that short prefixes
-//! are unique and can be read out over a telephone. Everything that reaches a path has passed through here.
+//! Names of sessions. An id is eight characters of Crockford's base32, in which no two characters look alike, so that
+//! short prefixes are unique and can be read out over a telephone. Every name that becomes part of a path is checked
+//! here first.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
@@ -40,7 +41,7 @@ impl SessionId {
         SessionId::from_bytes(text.as_bytes())
     }
 
-    /// The id that these characters are.
+    /// The id with these characters, if they are a valid id.
     #[must_use]
     pub fn from_bytes(text: &[u8]) -> Option<SessionId> {
         let bytes: [u8; LENGTH] = text.try_into().ok()?;
@@ -59,7 +60,7 @@ impl SessionId {
     }
 }
 
-/// What a person may type to mean a session.
+/// What a person may type to select a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// `@last`: the newest.
@@ -69,7 +70,7 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// `None` when it could be neither an id nor a name, for instance because it walks out of a folder.
+    /// `None` when it could be neither an id nor a name, for instance because it would lead out of a folder.
     #[must_use]
     pub fn parse(text: &str) -> Option<Selector> {
         if text == "@last" {
@@ -78,7 +79,7 @@ impl Selector {
         is_name(text).then(|| Selector::Text(text.to_owned()))
     }
 
-    /// Whether this is the beginning of that id.
+    /// Whether this is the beginning of `id`.
     #[must_use]
     pub fn begins(&self, id: SessionId) -> bool {
         match self {
@@ -88,8 +89,8 @@ impl Selector {
     }
 }
 
-/// Whether a session may be called this: letters, digits, spaces between them and some signs. No `/`, which leads to another
-/// folder, and no `:` or `@`, which begin what selects several sessions.
+/// Whether a session may have this name: letters, digits, spaces between them and some signs. No `/`, which leads to
+/// another folder, and no `:` or `@`, with which selectors of several sessions begin.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || " ._-+,#()&'!?".contains(c);
@@ -123,7 +124,7 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
-/// Reads an id where it stands.
+/// Reads an id from the text that is being deserialized, without a copy of that text.
 struct Text;
 
 impl Visitor<'_> for Text {

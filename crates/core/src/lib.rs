@@ -1,20 +1,20 @@
 //! What a session is, without any I/O.
 //!
-//! * [`id`]: names of sessions, checked before they come near a path.
-//! * [`record`]: what stands in the files of a session folder.
+//! * [`id`]: names of sessions, checked before they become part of a path.
+//! * [`record`]: the contents of the files of a session folder.
 //! * [`fact`]: what a decoder can find in an agent's output.
 //! * [`event`]: what happens in the life of a session; the journal is a list of these.
 //! * [`life`]: the pure function from events to state and effects. The keeper acts on the effects; a reader folds the
 //!   same events through the same function, so the two cannot disagree.
 //! * [`outcome`]: how a run ended, and how that is judged from the evidence.
-//! * [`moment`]: at which events a person may want to be called.
+//! * [`moment`]: at which events a person may want to be notified.
 //! * [`rules`]: what a person has decided beforehand: restarts and limits.
 //! * [`spending`]: what turns, runs and sessions have used.
-//! * [`start_when`]: what a program waits for that is not started at once.
-//! * [`asking`], [`visible`]: how a question is shown, so that nothing in it hides.
-//! * [`worktree`]: the tree of its own that a session works in.
+//! * [`start_when`]: what a program waits for when it is not started at once.
+//! * [`asking`], [`visible`]: how a question is shown, so that nothing in it is hidden.
+//! * [`worktree`]: the git worktree that was made for a session.
 //! * [`compared`]: what members of a group are compared by.
-//! * [`view`]: what `ls`, `show` and `wait` say about a session.
+//! * [`view`]: what `ls`, `show` and `wait` report about a session.
 
 pub mod asking;
 pub mod compared;

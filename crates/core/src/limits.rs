@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limits of one session, for all of its processes together. They stand in `session.json` and hold for every run.
+/// Limits of one session, for all of its processes together. They are stored in `session.json` and apply to every run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Processors, also parts of one.
+    /// Processors; fractions are allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ impl Limits {
         words.join(", ")
     }
 
-    /// These where they are set, and the others where they are not.
+    /// These limits where they are set, and `others` where they are not.
     #[must_use]
     pub fn or(self, others: Limits) -> Limits {
         Limits {
@@ -43,7 +43,7 @@ impl Limits {
         }
     }
 
-    /// No wider than either.
+    /// The lower value of each limit.
     #[must_use]
     pub fn within(self, outer: Limits) -> Limits {
         let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
@@ -54,10 +54,10 @@ impl Limits {
         }
     }
 
-    /// What a person is told when limits have struck: processes were killed for memory, or could not be started. Without
-    /// how often, so that it is said once.
+    /// What a person is told when limits were hit: processes were killed for memory, or could not be started. It does
+    /// not say how often, so that it is reported once.
     #[must_use]
-    pub fn struck(&self, killed: u64, not_started: u64) -> Option<String> {
+    pub fn hit_words(&self, killed: u64, not_started: u64) -> Option<String> {
         let memory = self.memory.filter(|_| killed > 0);
         let processes = self.processes.filter(|_| not_started > 0);
         let words: Vec<String> = memory
@@ -71,10 +71,10 @@ impl Limits {
     }
 }
 
-/// What bounds the output of a session, as it stands in config.toml now.
+/// What bounds the output of a session, according to the present config.toml.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputBounds {
-    /// Of a headless run.
+    /// For a headless run.
     pub limit: Option<u64>,
     /// What must stay free on the file system; `None`: the default, 0: nothing.
     pub min_free: Option<u64>,
@@ -138,11 +138,11 @@ mod tests {
     }
 
     #[test]
-    fn only_a_limit_that_was_set_strikes() {
+    fn only_a_limit_that_was_set_is_reported() {
         let limits = Limits { memory: Some(2 << 30), cpus: None, processes: Some(200) };
-        assert_eq!(limits.struck(0, 0), None);
-        assert_eq!(Limits::default().struck(1, 1), None);
+        assert_eq!(limits.hit_words(0, 0), None);
+        assert_eq!(Limits::default().hit_words(1, 1), None);
         let words = "it hit its memory limit (2.0 GiB); it hit its process limit (200 processes)";
-        assert_eq!(limits.struck(1, 4).as_deref(), Some(words));
+        assert_eq!(limits.hit_words(1, 4).as_deref(), Some(words));
     }
 }

@@ -1,8 +1,8 @@
-//! Moments in the life of a session at which a person may want to be called, and which of them config.toml asks for.
+//! Moments in the life of a session at which a person may want to be notified, and which of them config.toml asks for.
 //!
-//! An event is found to be a moment when it is written to the journal, and the entry itself carries the note. So there is nothing
-//! between the two at which a death could lose the notification: an entry that is in the journal is noted, and one that is
-//! not is written again by the next keeper.
+//! Whether an event is such a moment is decided when the event is written to the journal, and the entry itself carries
+//! the result. So a keeper that is killed in between cannot lose a notification: an entry that is in the journal
+//! carries it, and an entry that is not there is written again by the next keeper.
 
 use crate::asking::Shown;
 use crate::event::Event;
@@ -13,7 +13,7 @@ use crate::record::{Mode, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A moment that a person can be told of.
+/// A moment that a person can be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -23,13 +23,13 @@ pub enum Moment {
     Turn,
     /// A turn or the whole run failed.
     Failed,
-    /// The process is gone, and nothing tells how it ended.
+    /// The process is gone, and how it ended is unknown.
     Lost,
     /// It has ended, and its last turn is not proven to be saved.
     Unproven,
     /// It waits for a usage limit to be reset.
     Limit,
-    /// It has used up its budget, or a turn has passed twice of that.
+    /// It has used up its budget, or a turn has passed twice the budget.
     Budget,
     /// It has ended.
     Ended,
@@ -39,7 +39,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// All that can be asked for.
+    /// All moments that config.toml can ask for.
     pub const ALL: [Moment; 8] = [
         Moment::Asking,
         Moment::Turn,
@@ -67,7 +67,7 @@ impl Moment {
         }
     }
 
-    /// What has happened, after the name of a session.
+    /// What has happened, in words that follow the name of a session.
     #[must_use]
     pub fn says(self) -> &'static str {
         match self {
@@ -83,13 +83,13 @@ impl Moment {
         }
     }
 
-    /// The moment of this word.
+    /// The moment that this word means.
     #[must_use]
     pub fn parse(word: &str) -> Option<Moment> {
         Moment::ALL.into_iter().find(|moment| moment.word() == word)
     }
 
-    /// Whether only something that has taken a while is worth telling.
+    /// Whether `min_duration_ms` applies: it ends something that takes time.
     fn has_length(self) -> bool {
         match self {
             Moment::Turn | Moment::Failed | Moment::Unproven | Moment::Ended => true,
@@ -106,14 +106,14 @@ pub struct Wanted {
     pub only_detached: bool,
     /// Nothing that took less time than this.
     pub min_duration_ms: u64,
-    /// Shown in the terminals of those who are attached.
+    /// Shown in attached terminals.
     pub in_terminals: bool,
-    /// Sent, by a process of its own.
+    /// Sent, by a separate process.
     pub by_sender: bool,
 }
 
 impl Wanted {
-    /// The moment to be told of, if any. `state`: before the event; `attached`: a person looks at the session.
+    /// The moment to notify of, if any. `state`: before the event; `attached`: a person is attached to the session.
     #[must_use]
     pub fn choose(&self, state: &State, event: &Event, now_ms: u64, attached: bool) -> Option<Moment> {
         if self.only_detached && attached {
@@ -122,7 +122,7 @@ impl Wanted {
         self.choose_of(of(state, event), || length_ms(state, event, now_ms))
     }
 
-    /// The same of the end of a session at which a person looks, for those who show it.
+    /// The same for the end of a session that a face shows to a person.
     #[must_use]
     pub fn choose_end(&self, outcome: &Outcome) -> Option<Moment> {
         self.choose_of(of_end(outcome, false), || outcome.duration_ms).filter(|_| !self.only_detached)
@@ -135,7 +135,8 @@ impl Wanted {
     }
 }
 
-/// Which moments an event is, the most special one first: who wants to hear of ends only hears of a failed end as well.
+/// Which moments an event is, the most specific one first: a person who asked for ends only is also notified of a
+/// failed end.
 #[must_use]
 pub fn of(state: &State, event: &Event) -> &'static [Moment] {
     match event {
@@ -144,11 +145,11 @@ pub fn of(state: &State, event: &Event) -> &'static [Moment] {
         Event::StopRequested { by, .. } | Event::InterruptRequested { by, .. } if by == BY && is_budget(event) => {
             &[Moment::Budget]
         }
-        // The end of a turn is the end of a session that does not stay, and that is told when it is over.
+        // A session that does not stay ends with its turn: its end is reported, and not the end of the turn.
         Event::TurnEnded { end } if stays(&state.plan) => match end.verdict {
             Verdict::Succeeded if state.mail.queue.is_empty() => &[Moment::Turn],
             Verdict::Failed if state.interrupt.sent_ms().is_none() => &[Moment::Failed, Moment::Turn],
-            // It goes on with the next message, or a person broke it off.
+            // The session continues with the next message, or a person interrupted the turn.
             Verdict::Succeeded | Verdict::Failed | Verdict::Interrupted => &[],
         },
         Event::Ended { outcome } => of_end(outcome, state.stop.is_some()),
@@ -156,7 +157,7 @@ pub fn of(state: &State, event: &Event) -> &'static [Moment] {
     }
 }
 
-/// A limit of the session is reached that is one of money.
+/// Whether the event reports that the session's budget is reached.
 fn is_budget(event: &Event) -> bool {
     let words = match event {
         Event::StopRequested { why, .. } => Some(why),
@@ -166,7 +167,7 @@ fn is_budget(event: &Event) -> bool {
     words.is_some_and(|words| words.contains(BUDGET))
 }
 
-/// The same of the end of a run. `requested`: somebody wanted it to end, and has been told of a failed turn before.
+/// The same for the end of a run. `requested`: a stop was requested, and a failed turn has been reported before.
 #[must_use]
 pub fn of_end(outcome: &Outcome, requested: bool) -> &'static [Moment] {
     match (outcome.kind, outcome.saved) {
@@ -177,12 +178,12 @@ pub fn of_end(outcome: &Outcome, requested: bool) -> &'static [Moment] {
     }
 }
 
-/// It waits for a further message when a turn is over.
+/// Whether the session waits for a further message when a turn is over.
 fn stays(plan: &Plan) -> bool {
     plan.keep || plan.mode() == Mode::Terminal
 }
 
-/// How long that took which the event ends, where that is known.
+/// How long the turn or the run that the event ends has taken, where that is known.
 fn length_ms(state: &State, event: &Event, now_ms: u64) -> Option<u64> {
     match event {
         Event::TurnEnded { .. } => Some(now_ms.saturating_sub(state.turn_began_ms()?)),
@@ -191,7 +192,8 @@ fn length_ms(state: &State, event: &Event, now_ms: u64) -> Option<u64> {
     }
 }
 
-/// What the agent said, or what is known of it. It is as the agent wrote it: not fit for a terminal, and perhaps long.
+/// What the agent said, or what is known about the event. The text is as the agent wrote it: not safe for a terminal,
+/// and perhaps long.
 #[must_use]
 pub fn text_of(event: &Event) -> String {
     let first = |texts: &[Option<&String>]| texts.iter().copied().flatten().find(|text| !text.is_empty()).cloned();
@@ -295,7 +297,7 @@ mod tests {
         assert_eq!(moments(Kind::Succeeded, Saved::Unverified), [Moment::Unproven, Moment::Ended]);
         assert_eq!(moments(Kind::Failed, Saved::Unverified), [Moment::Failed, Moment::Ended]);
         assert_eq!(moments(Kind::Lost, Saved::Verified), [Moment::Lost, Moment::Ended]);
-        // The failed turn of a session that was stopped later has been told.
+        // The failed turn of a session that was stopped later has been reported before.
         assert_eq!(of_end(&outcome(Kind::Failed, Saved::Verified), true), [Moment::Ended]);
     }
 
@@ -313,7 +315,7 @@ mod tests {
         assert_eq!(wanted.choose(&state, &end, 5999, false), None);
         assert_eq!(wanted.choose(&state, &end, 6000, false), Some(Moment::Turn));
         assert_eq!(wanted.choose(&state, &end, 6000, true), None);
-        // A question has no length.
+        // A question has no duration.
         assert_eq!(wanted.choose(&state, &ask(), 1001, false), Some(Moment::Asking));
         let asked = after(
             true,

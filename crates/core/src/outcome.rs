@@ -18,10 +18,10 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// The process is gone and nobody can say how. Never read as success.
+    /// The process is gone, and how it ended is unknown. Never counts as success.
     pub const UNKNOWN: Exit = Exit { code: None, signal: None };
 
-    /// It ended because somebody told it to: SIGTERM, or the code by which those who catch it say so.
+    /// It ended because it was told to: by SIGTERM, or with the exit code of programs that catch SIGTERM.
     #[must_use]
     pub fn is_by_request(self) -> bool {
         self.signal == Some(15) || self.code == Some(143)
@@ -61,7 +61,7 @@ impl From<Verdict> for Kind {
     }
 }
 
-/// Whose word the kind is.
+/// What the kind was derived from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -102,14 +102,14 @@ pub struct Outcome {
     pub cause: String,
     /// The final answer.
     pub text: Option<String>,
-    /// Of this run, like the next.
+    /// Of this run, like `cost_usd`.
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
     /// Finished turns of this run.
     pub turns: u32,
-    /// Unknown when nobody saw the end.
+    /// Unknown when the end was not observed.
     pub duration_ms: Option<u64>,
-    /// What was still running when the program had ended, and was ended for it.
+    /// Processes that were still running when the program had ended, and were then ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// In the file only.
@@ -118,11 +118,11 @@ pub struct Outcome {
     pub closing: Option<Box<Closing>>,
 }
 
-/// What a reader of an ended session would otherwise have to work out again, from files of any length: of a list of
-/// thousands, nearly all have ended.
+/// What a reader of an ended session would otherwise have to compute again, from files of any length: in a list of
+/// thousands, nearly all sessions have ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Closing {
-    /// A copy of session.json, and how large that was.
+    /// A copy of session.json, and the size of that file.
     pub session: Session,
     pub session_size: u64,
     /// Which run this is the end of.
@@ -135,10 +135,10 @@ pub struct Closing {
     /// The agent that keeps the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_agent: Option<String>,
-    /// What git had checked out where it worked.
+    /// What git had checked out in its directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Over all runs, like the next two.
+    /// Over all runs, like `tokens` and `cost_usd`.
     pub turns: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
@@ -146,17 +146,17 @@ pub struct Closing {
     pub cost_usd: Option<f64>,
     /// Messages that wait for the next run.
     pub queued: u32,
-    /// Those of which nothing tells whether the agent took them.
+    /// Messages of which it is unknown whether the agent took them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maybe_delivered: Vec<u64>,
-    /// How much of the inbox was known.
+    /// How far the inbox had been read.
     pub inbox: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<String>,
-    /// The processes that kept it, as `holder.json` and `keeper.json` named them: both files are removed at the end, and the process that
-    /// moves or deletes the folder waits for these first.
+    /// The holder and the keeper, as `holder.json` and `keeper.json` named them. Both files are removed at the end, and
+    /// a process that moves or deletes the folder waits for these processes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub helpers: Vec<serde_json::Value>,
 }
@@ -230,9 +230,9 @@ fn never_begun(state: &State, exit: Exit, never: Option<(&String, bool)>) -> (Ki
 }
 
 fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
-    // One that had gone before, and that nobody had collected yet, was signalled in vain.
+    // If the process had already exited, and was not collected yet, the signal had no effect.
     let was_killed = state.steps.killed && (exit.signal == Some(9) || exit == Exit::UNKNOWN);
-    let forced = match (was_killed && state.wants_kill_explained(), state.steps.asked_ms) {
+    let forced = match (was_killed && state.kill_needs_explanation(), state.steps.asked_ms) {
         (false, _) => "",
         (true, Some(_)) => "; killed at the end of the grace period",
         (true, None) => WITH_TASKS,
@@ -251,7 +251,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
                     Some(words) => format!("{cause}; {words}"),
                     None => cause,
                 };
-                // Stopped in the middle of a turn is a word of its own, even though the agent ended that turn politely.
+                // A stop in the middle of a turn counts as stopped, even though the agent ended that turn properly.
                 let broken_off = stopped.is_some_and(|stop| stop.in_turn) && *verdict == Verdict::Interrupted;
                 let kind = if broken_off { Kind::Stopped } else { (*verdict).into() };
                 return (kind, Source::Agent, cause);
@@ -272,7 +272,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
         Speaks::Bytes => "the program",
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => "the agent",
     };
-    // In a terminal somebody may come and go without a turn: then its exit is all there is to judge by.
+    // In a terminal a person may start and quit the agent without a turn: then only the exit can be judged.
     let by_exit = match state.plan.speaks() {
         Speaks::Bytes => true,
         Speaks::Hooks => !state.turn_running(),
@@ -296,7 +296,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     }
 }
 
-/// Why somebody was killed who had not been asked to leave.
+/// Why an agent was killed that had not been asked to exit.
 const WITH_TASKS: &str = "; killed together with its background tasks, so that their end started no new turn";
 
 fn after_report(state: &State, exit: Exit) -> String {
@@ -310,7 +310,7 @@ fn after_report(state: &State, exit: Exit) -> String {
     }
 }
 
-/// A signal as people know it.
+/// The usual name of a signal.
 #[must_use]
 pub fn signal_name(signal: i32) -> String {
     let name = match signal {

@@ -1,8 +1,8 @@
-//! How one run is driven. It is a part of `run.json` and of the journal's `started`, so that readers need to know nothing else
-//! about the agent.
+//! How one run is driven. It is a part of `run.json` and of the journal's `started`, so that readers need to know
+//! nothing else about the agent.
 //!
-//! In files a plan keeps the form of its first version: `mode`, `speaks` and `opens` side by side, although few of their
-//! combinations exist. In memory they are one [`Channel`], which has exactly those.
+//! In files a plan keeps the form of its first version: `mode`, `speaks` and `opens` are separate fields, although few
+//! of their combinations exist. In memory they are one [`Channel`], which has exactly the combinations that exist.
 
 use crate::record::Mode;
 use crate::rules::Rules;
@@ -16,7 +16,7 @@ pub struct Plan {
     /// Stay for further messages when the turn is over.
     pub keep: bool,
     pub ending: Ending,
-    /// How long what is left of a program may take to leave by itself.
+    /// How long processes that a program has left running may take to exit by themselves.
     pub linger_ms: u64,
     /// What a person has decided beforehand.
     pub rules: Rules,
@@ -25,11 +25,11 @@ pub struct Plan {
 /// How messages and facts pass between the agent and us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// None do: it prints what it likes. The process is the turn, and its exit the end of it.
+    /// They do not: the program prints anything. The process is the turn, and its exit is the end of the turn.
     Command,
     /// Lines on its standard input and output.
     Lines(Lines),
-    /// Keys are typed, and it draws.
+    /// Keys are typed into its terminal, and it draws there.
     Tty(Tty),
 }
 
@@ -38,18 +38,18 @@ pub enum Channel {
 pub enum Lines {
     /// Several.
     Turns,
-    /// Several, after its conversation has been opened: messages wait until the agent says that it is.
+    /// Several, after its conversation has been opened: messages wait until the agent reports that it is open.
     OpenedTurns,
-    /// One message and the end of input in, and the process ends with the turn. A further message is a further run of the
-    /// same session.
+    /// The process is given one message and the end of input, and exits at the end of the turn. A further message is a
+    /// further run of the same session.
     OneTurn,
 }
 
-/// What a program that draws tells beside that.
+/// What a program that draws reports besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tty {
     Nothing,
-    /// The hooks that we gave it tell of turns, questions and conversations, in a file of their own (`hooks`).
+    /// The hooks that we gave it report turns, questions and conversations, in a separate file (`hooks`).
     Hooks,
 }
 
@@ -78,7 +78,7 @@ impl Channel {
         self == Channel::Lines(Lines::OpenedTurns)
     }
 
-    /// A program of whose output nothing is understood, with a terminal or without.
+    /// The channel of a program whose output is not decoded, with a terminal or without.
     #[must_use]
     pub fn of_program(mode: Mode) -> Channel {
         match mode {
@@ -104,7 +104,7 @@ impl Plan {
         self.channel.opens()
     }
 
-    /// Whether somebody of ours writes to its standard input, be it only to end it.
+    /// Whether ostler writes to its standard input, even if only to close it.
     #[must_use]
     pub fn has_input(&self) -> bool {
         match &self.ending {
@@ -114,7 +114,7 @@ impl Plan {
     }
 }
 
-/// What the agent tells, whichever way it does: a question about its [`Channel`].
+/// What the agent reports, by whatever means. It follows from its [`Channel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaks {
@@ -129,7 +129,7 @@ pub enum Speaks {
 }
 
 impl Speaks {
-    /// Whether it takes messages and says when it is done with one.
+    /// Whether it takes messages and reports when it has finished one.
     #[must_use]
     pub fn converses(self) -> bool {
         match self {
@@ -139,7 +139,7 @@ impl Speaks {
     }
 }
 
-/// How the agent likes to be asked to leave.
+/// How the agent is asked to exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -147,7 +147,7 @@ pub enum Ending {
     Hangup,
     Terminate,
     Interrupt,
-    /// Exactly these keys, as somebody at its terminal or its input would type them.
+    /// Exactly these keys, as a person would type them at its terminal or into its input.
     Typed {
         keys: String,
     },

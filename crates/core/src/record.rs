@@ -1,4 +1,4 @@
-//! What stands in the files of a session folder, apart from the journal.
+//! The contents of the files of a session folder, except the journal.
 
 use crate::fact::Tokens;
 use crate::id::SessionId;
@@ -32,13 +32,14 @@ pub struct Session {
     /// What it is a copy of, when it was forked from its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
-    /// What it is to its parent, when that is more than having been started by it.
+    /// Its relation to its parent, when it is more than having been started by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Its agent may only read: what it runs cannot change the tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub read_only: bool,
-    /// The conversation was begun outside ostler and taken over. Its first run has no process: it is what was said before.
+    /// The conversation was begun outside ostler and taken over. Its first run has no process: it represents what was
+    /// said before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
     #[serde(default)]
@@ -46,7 +47,7 @@ pub struct Session {
     /// The command, or further arguments for the agent.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// The beginning of its first message, for people who look for it later; the whole is in the inbox.
+    /// The beginning of its first message, for people who look for it later; the whole message is in the inbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// A person watches and can be asked.
@@ -57,7 +58,7 @@ pub struct Session {
     /// Restarts and limits, as a person has decided them beforehand.
     #[serde(default, skip_serializing_if = "Rules::is_none")]
     pub rules: Rules,
-    /// The tree of its own that was made for it.
+    /// The worktree that was made for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Box<Worktree>>,
     /// The kind of job that it drives. Its program is ostler itself.
@@ -72,10 +73,10 @@ pub struct Session {
     pub created: Timestamp,
 }
 
-/// How much of a prompt is kept beside what was asked for: records are read as a whole, a prompt may have megabytes.
+/// How much of a prompt is kept in `session.json`: records are read as a whole, and a prompt may have megabytes.
 const PROMPT_CHARACTERS: usize = 1000;
 
-/// The beginning of a prompt, with a mark where something is missing.
+/// The beginning of a prompt, with a mark if the rest is left out.
 #[must_use]
 pub fn beginning_of(prompt: &str) -> String {
     match prompt.char_indices().nth(PROMPT_CHARACTERS) {
@@ -85,7 +86,7 @@ pub fn beginning_of(prompt: &str) -> String {
 }
 
 impl Session {
-    /// What a person calls it: its name, else what it was asked first, else the command, else the agent.
+    /// Its title for people: its name, else the first line of its prompt, else the command, else the agent.
     #[must_use]
     pub fn title(&self) -> String {
         let asked = || self.prompt.as_deref()?.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
@@ -94,16 +95,16 @@ impl Session {
     }
 }
 
-/// `renamed.json`: what a person calls the session since. session.json stays as it was written.
+/// `renamed.json`: the name that a person gave to the session later. session.json stays as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub name: String,
     pub at: Timestamp,
-    /// Who: a user and a process, in words.
+    /// The user and the process that asked for it, in words.
     pub by: String,
 }
 
-/// What a session is to its parent.
+/// The relation of a session to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -128,14 +129,15 @@ impl Origin {
     }
 }
 
-/// The conversation that another one begins as a copy of. Its own first run makes the copy, by the agent's own means.
+/// The conversation of which a forked session begins as a copy. The first run of that session makes the copy, by the
+/// agent's own means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fork {
     pub native_id: String,
-    /// Where the agent keeps it.
+    /// Where the agent stores it.
     #[serde(default)]
     pub transcript: Option<String>,
-    /// What it had used when the copy was made, which some agents go on counting.
+    /// The tokens that it had used when the copy was made: some agents continue that count.
     #[serde(default)]
     pub tokens: Tokens,
 }
@@ -144,14 +146,14 @@ pub struct Fork {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adopted {
     pub at: Timestamp,
-    /// Who: a user and a process, in words.
+    /// The user and the process that asked for it, in words.
     pub by: String,
     pub native_id: String,
-    /// Where the agent keeps it: its file, or the database that it is in.
+    /// Where the agent stores it: its file, or the database that it is in.
     pub transcript: String,
     /// How many messages it had, of people and of the agent.
     pub messages: u64,
-    /// What it had used, which some agents go on counting.
+    /// The tokens that it had used: some agents continue that count.
     #[serde(default)]
     pub tokens: Tokens,
 }
@@ -163,8 +165,8 @@ pub enum Mode {
     Terminal,
 }
 
-/// `runs/<n>/run.json`: one life of the agent. A further run is made without `agent`; the agent adds itself before it runs its
-/// program.
+/// `runs/<n>/run.json`: one run of the agent. The file of a further run is made without `agent`; the agent's process
+/// adds itself before it executes its program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run<Process, Serial> {
     pub run: u32,
@@ -172,76 +174,78 @@ pub struct Run<Process, Serial> {
     pub plan: Plan,
     #[serde(default)]
     pub size: Option<(u16, u16)>,
-    /// The conversation that this run starts or goes on with, when we name it.
+    /// The conversation that this run starts or continues, when we give the agent its id.
     #[serde(default)]
     pub native_id: Option<String>,
-    /// The conversation begins with this run: before it, there was nothing of it anywhere.
+    /// The conversation begins with this run: nothing of it existed before.
     #[serde(default, skip_serializing_if = "is_false")]
     pub begins: bool,
     /// Where the agent writes its own transcript, when that is known beforehand.
     #[serde(default)]
     pub transcript: Option<String>,
-    /// How long that was when the run began, of an agent that takes one message per run and whose transcript has no name for
-    /// it of ours: an older message of the same words stands before.
+    /// How long the transcript was when the run began. Set for an agent that takes one message per run and whose
+    /// transcript does not contain our id of the message: an older message with the same words is before this position.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub written_before: u64,
-    /// Where the agent keeps all its conversations, when that is a database and not a file for each.
+    /// Where the agent stores all its conversations, when that is a database and not one file for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
-    /// The agent behind a program that speaks a protocol, where that is known: the conversation is one of that agent's.
+    /// The agent behind a program that speaks a protocol, where that is known: the conversation belongs to that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,
     #[serde(default)]
     pub cgroup: Option<String>,
-    /// Further groups, of version 1, in which its limits are in force.
+    /// Further cgroups, of version 1, in which its limits are in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<String>,
-    /// Output past this many bytes drops its oldest part; an agent that writes messages is held there instead.
+    /// When there is more output than this many bytes, its oldest part is dropped. The output of an agent that writes
+    /// messages is paused there instead.
     #[serde(default)]
     pub output_limit: Option<u64>,
-    /// Output is held while the file system has fewer free bytes than this. `None`: the default.
+    /// Output is paused while the file system has fewer free bytes than this. `None`: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_free_space: Option<u64>,
     /// How often the transcript is copied while a turn runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autosave_ms: Option<u64>,
-    /// After how long a turn that only retries is an alarm.
+    /// After how long a turn that only retries raises an alarm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_alarm_ms: Option<u64>,
-    /// How long an agent behind a protocol may take to open its conversation before that is an alarm.
+    /// How long an agent behind a protocol may take to open its conversation before an alarm is raised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
-    /// Milliseconds since boot when the program ran.
+    /// When the program was started, in milliseconds since boot.
     #[serde(default)]
     pub started_ms: u64,
     pub agent: Option<Process>,
-    /// The agent's number with the kernel, where that gives one.
+    /// The kernel's own number of the agent's process, where the kernel gives one.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub serial: Option<Serial>,
-    /// The pid of the holder that started it. As long as that lives, the kernel calls it the parent of what it started.
+    /// The pid of the holder that started it. As long as that holder lives, the kernel reports it as the parent of what
+    /// it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<i32>,
-    /// A copy of session.json, and how large that was: a list need not open two files for every session that runs.
+    /// A copy of session.json, and the size of that file: a list need not open two files for every session that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_size: Option<u64>,
-    /// It began by itself, after others that did: the first of that row, which a person began. What was asked of any of them is
-    /// asked of this one.
+    /// Set when this run began automatically: the first run of the sequence, which a person began. A request to any run
+    /// of the sequence is a request to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<u32>,
-    /// What its environment has beside what the session was started with.
+    /// The variables of its environment in addition to those that the session was started with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, String)>,
-    /// Who starts it: as long as this process lives, a run without an agent is one that is about to begin.
+    /// The process that starts it. As long as this process lives, a run without an agent is about to begin.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub launcher: Option<Process>,
     /// What its program waits for before it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_when: Option<Box<StartWhen>>,
-    /// Why its process could not be started. The run has none, and never will.
+    /// Why its process could not be started. The run has no process, and never will have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_started: Option<String>,
     /// What a newer version wrote here.
@@ -296,36 +300,36 @@ impl<Process, Serial> Run<Process, Serial> {
     }
 }
 
-/// A file, and how long it was at some time: what stands in it before that is older.
+/// A file, and how long it was at some time: everything before that position is older.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     pub path: String,
     pub size: u64,
 }
 
-/// `holder.json` and `keeper.json`: who they are.
+/// `holder.json` and `keeper.json`: which process it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Helper<Process> {
     #[serde(flatten)]
     pub process: Process,
     pub version: String,
-    /// Keepers that died young, one after the other; only a holder counts them.
+    /// How many keepers in a row died soon after their start; only a holder counts them.
     #[serde(default)]
     pub crashes: u32,
-    /// The holder has stopped restarting the keeper until somebody asks for one.
+    /// The holder has stopped restarting the keeper until a client needs one.
     #[serde(default)]
     pub gave_up: bool,
 }
 
-/// A line of `inbox.jsonl`: what somebody wants of the session. Durable before anyone is told that it was accepted.
+/// A line of `inbox.jsonl`: a request to the session. It is durable before its sender is told that it was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Names the request for the process that made it; also the message's id in the agent's own transcript.
+    /// Identifies the request for the process that made it; also the message's id in the agent's own transcript.
     pub id: String,
     pub at: Timestamp,
-    /// Who: a user and a process, in words.
+    /// The user and the process that asked for it, in words.
     pub by: String,
-    /// The run it was meant for; a request to end does not carry over to the next.
+    /// The run it was meant for; a request to end does not carry over to the next run.
     pub run: u32,
     #[serde(flatten)]
     pub kind: RequestKind,
@@ -334,14 +338,14 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "want", rename_all = "snake_case")]
 pub enum RequestKind {
-    /// Tell the agent this.
+    /// Give the agent this message.
     Message {
         text: String,
         /// Interrupt the running turn first.
         #[serde(default)]
         now: bool,
     },
-    /// Take message `n` back, if it still waits or may have been delivered.
+    /// Withdraw message `n`, if it still waits or may have been delivered.
     Withdraw {
         n: u64,
     },
@@ -351,11 +355,11 @@ pub enum RequestKind {
     },
     /// Answer a question.
     Answer {
-        /// Which one; the oldest when not named.
+        /// Which question; `None`: the oldest.
         #[serde(default)]
         request: Option<String>,
         allow: bool,
-        /// And what is like it, for as long as this process runs.
+        /// Also what is like it, for as long as this process runs.
         #[serde(default)]
         always: bool,
         #[serde(default)]

@@ -1,4 +1,5 @@
-//! What a review says about the work of a session, and how that is read from the last message of the agent that has reviewed it.
+//! What a review says about the work of a session, and how that is read from the last message of the agent that has
+//! reviewed it.
 
 use crate::id::SessionId;
 use jiff::Timestamp;
@@ -38,7 +39,7 @@ pub struct Finding {
     pub text: String,
 }
 
-/// A review that is over. Of a session, in `show --json` of that session.
+/// A review that is over. `show --json` of a session has the reviews of that session.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Review {
     /// The session that has reviewed.
@@ -67,11 +68,11 @@ pub struct Said {
     pub summary: Option<String>,
 }
 
-/// More of a message is not read.
+/// Only so many bytes at the end of a message are read.
 const LONGEST: usize = 256 << 10;
 
-/// The verdict that a message ends with: one JSON object, with a code fence around it or without, and nothing after it. Other fields,
-/// a finding without a file or a line, and a second object after it make it invalid.
+/// The verdict that a message ends with: one JSON object, with a code fence around it or without, and nothing after it.
+/// Other fields, a finding without a file or a line, and a second object after it make it invalid.
 pub fn parse(text: &str) -> Result<Said, String> {
     let text = text.trim_end();
     let text = match text.strip_suffix("```") {

@@ -1,12 +1,12 @@
-//! What a person has decided about a session beforehand: when it is started again, and when it is enough.
+//! What a person has decided about a session beforehand: when it is restarted, and when its limits are reached.
 //!
-//! The rules are a part of `session.json` (what was asked for) and of every run's plan (what is in force for this run), so
-//! that the life cycle knows them from the journal alone.
+//! The rules are a part of `session.json` (what was asked for) and of every run's plan (what is in force for this run),
+//! so that the life cycle knows them from the journal alone.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Everything is `None` unless somebody asked for it.
+/// Every field is `None` unless it was asked for.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Rules {
     /// Whether the next run begins by itself when this one has ended.
@@ -18,20 +18,20 @@ pub struct Rules {
     /// A turn that takes longer is interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_timeout_ms: Option<u64>,
-    /// No further turn begins when so many dollars are spent; a running one is interrupted at twice as many.
+    /// No further turn begins when so many dollars are spent; a running turn is interrupted at twice as many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// No further turn begins after so many.
+    /// No further turn begins after so many turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// What the session had cost when it was given its budget, which counts from there; without it, from the last time that a
-    /// person started or resumed it.
+    /// What the session had cost when its budget was set: the budget counts from there. Without this, it counts from
+    /// the last time that a person started or resumed the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_from_usd: Option<f64>,
     /// The same for the number of turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_from: Option<u32>,
-    /// What happens when the agent reports that a usage limit is reached; without a word it fails.
+    /// What happens when the agent reports that a usage limit is reached; `None`: the turn fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_limit: Option<OnLimit>,
 }
@@ -51,12 +51,12 @@ pub enum OnLimit {
     Unknown,
 }
 
-/// So often a session continues after a usage limit without any progress in between.
+/// How often a session continues after a usage limit without any progress in between.
 pub const CONTINUATIONS: u32 = 3;
-/// How long it waits for a limit of which nobody says when it is reset: a minute, then eight, then sixty-four.
+/// How long a session waits for a limit whose reset time is unknown: 1 minute, then 8, then 64.
 const LIMIT_PAUSE_MS: u64 = 60_000;
 
-/// The pause before a further try, after so many in vain.
+/// The pause before a further attempt, after so many failed ones.
 #[must_use]
 pub fn limit_pause_ms(in_vain: u32) -> u64 {
     LIMIT_PAUSE_MS << (3 * in_vain.min(2))
@@ -68,8 +68,8 @@ impl Rules {
         *self == Rules::default()
     }
 
-    /// The same for a further run: what was used up before counts on. A budget and a number of turns without a beginning were given when the
-    /// session was new.
+    /// The same for a further run: what was used before still counts. A budget or a number of turns without a starting
+    /// value was set when the session was new.
     #[must_use]
     pub fn counted_on(self) -> Rules {
         Rules {
@@ -80,34 +80,34 @@ impl Rules {
     }
 }
 
-/// When a run that has ended is followed by another one without anybody asking for it. A request to stop ends that.
+/// When a run that has ended is followed by another one automatically. After a request to stop, none follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "when", rename_all = "snake_case")]
 pub enum Restart {
-    /// When it failed, or nobody knows how it ended; at most so many times in a row.
+    /// When it failed, or how it ended is unknown; at most so many times in a row.
     OnFailure { times: u32 },
-    /// When it was killed, or exited with a code that is none of its own ([`OWN_CODES`]).
+    /// When it was killed, or exited with a code that is not in [`OWN_CODES`].
     WhenKilled,
     /// From a newer version: never.
     #[serde(other)]
     Unknown,
 }
 
-/// The exit codes with which a job of ours says how it went. Any other one is an accident.
+/// The exit codes with which our jobs report their results. Any other code comes from an accident.
 pub const OWN_CODES: std::ops::RangeInclusive<i32> = 0..=8;
 
 /// How often `--restart on-failure` tries when no number is given.
 pub const DEFAULT_TIMES: u32 = 3;
 
-/// A run that lived longer than this did not die young: whatever ended it, the next one may do the same work.
+/// A run that lasted longer than this did not end early: whatever ended it, the next one may do the same work.
 pub const YOUNG_MS: u64 = 10_000;
-/// A run that lived longer than this came further than its own start.
+/// A run that lasted longer than this got past its own start.
 pub const ALIVE_MS: u64 = 500;
-/// The longest pause after one of those.
+/// The longest pause after a run that got past its own start.
 pub const SHORT_PAUSE_MS: u64 = 1000;
-/// So many may die young, one after the other, before there is a pause.
+/// So many runs in a row may end early before there is a pause.
 const FREE_DEATHS: u32 = 3;
-/// So many before it is given up: something is wrong that no start changes.
+/// After so many early ends in a row there is no further run: something is wrong that a restart does not change.
 const LAST_DEATH: u32 = 100;
 const LONGEST_KILLED_PAUSE_MS: u64 = 60_000;
 
@@ -115,7 +115,8 @@ const FIRST_FAILURE_PAUSE_MS: u64 = 1000;
 const LONGEST_FAILURE_PAUSE_MS: u64 = 300_000;
 
 impl Restart {
-    /// How long the session pauses before its next run, after so many restarts in a row; `None` when there is none any more.
+    /// How long the session pauses before its next run, after so many restarts in a row; `None` when there is no next
+    /// run.
     #[must_use]
     pub fn pause_ms(self, in_a_row: u32) -> Option<u64> {
         let grows = |first: u64, by: u32, longest: u64| first.saturating_mul(1 << by.min(20)).min(longest);

@@ -1,13 +1,13 @@
 //! What a session has used, in tokens and dollars: per turn, run and session.
 //!
-//! Agents count differently. Tokens arrive per turn (decoders see to that); money, where an agent tells it at all, is what
-//! the process has cost so far, from zero again in the next process. Whatever else a counter does, nothing is counted twice
-//! and nothing goes down.
+//! Agents count differently. Tokens arrive per turn (the decoders make sure of that). Money, where an agent reports it
+//! at all, is what the process has cost so far, and starts from zero in the next process. Whatever else a counter does,
+//! nothing is counted twice and no sum goes down.
 
 use crate::fact::{Tokens, TurnEnd};
 use serde::{Deserialize, Serialize};
 
-/// What one turn used, as far as its agent says.
+/// What one turn used, as far as its agent reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     pub run: u32,
@@ -17,23 +17,23 @@ pub struct Spent {
     pub cost_usd: Option<f64>,
 }
 
-/// So many of the newest turns are kept one by one; older ones are added up, so that a long session costs no more than a short
-/// one. Whatever is learned about a turn later is learned soon after its end.
+/// So many of the newest turns are kept one by one; older ones are added up, so that a long session costs no more than
+/// a short one. What becomes known about a turn later becomes known soon after its end.
 const RECENT: usize = 32;
 
 /// Everything that a session has used so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
-    /// The newest turns, or all of them.
+    /// The newest turns; all of them if `keeps_all`.
     turns: Vec<Spent>,
     keeps_all: bool,
     /// Older turns of earlier runs.
     earlier_runs: Total,
-    /// Older turns of one run, the newest that has any.
+    /// Older turns of one run: the newest run that has any.
     one_run: (u32, Total),
-    /// What whole runs have cost whose turns tell nothing of it.
+    /// The cost of whole runs, for runs whose turns do not report it.
     runs_usd: Vec<RunCost>,
-    /// The agent's own counter of money, of the present process.
+    /// The agent's own counter of money, for the present process.
     counter_usd: f64,
 }
 
@@ -55,13 +55,13 @@ impl Total {
     }
 }
 
-/// What a run has cost whose turns tell nothing of it.
+/// The cost of a run whose turns do not report it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct RunCost {
     run: u32,
     /// What the agent's record said when the run, or its present conversation, began.
     began_at_usd: f64,
-    /// What the conversations have cost that the run has left.
+    /// The cost of earlier conversations of the run, which it does not use any more.
     left_usd: f64,
     cost_usd: Option<f64>,
 }
@@ -98,20 +98,21 @@ impl Spending {
         self.one_run.1.add(spent.tokens, spent.cost_usd);
     }
 
-    /// What a turn used is known now; what its agent said about it stands.
+    /// The tokens of a turn are known now. A number that the agent itself reported is kept.
     pub fn count(&mut self, turn: u32, tokens: Tokens) {
         if let Some(spent) = self.turns.iter_mut().find(|spent| spent.turn == turn) {
             spent.tokens.get_or_insert(tokens);
         }
     }
 
-    /// The agent's own record of what the conversation has cost: the first of a run is what it began with. When the run has
-    /// `left` that conversation, its record counts from zero. Where its turns say what they cost, they stand.
+    /// Takes in the agent's own record of what the conversation has cost. The first one of a run is what the run began
+    /// with. With `left` the run has left that conversation, and the record of the next one counts from zero. If the
+    /// turns of the run report their cost, this is ignored.
     pub fn cost(&mut self, run: u32, usd: f64, left: bool) {
         let told = self.turns.iter().any(|spent| spent.run == run && spent.cost_usd.is_some())
             || self.one_run.0 == run && self.one_run.1.cost_usd.is_some();
         match self.runs_usd.iter_mut().find(|of| of.run == run) {
-            // One that went down has begun again.
+            // A record that went down has begun again.
             Some(of) if !told => {
                 let since = if usd < of.began_at_usd { usd } else { usd - of.began_at_usd };
                 of.cost_usd = Some(of.left_usd + since);

@@ -1,7 +1,7 @@
 //! When the program of a run starts: at once, or later.
 //!
 //! A session may exist before its program runs. It has its folder, its helpers and a process of its own that waits
-//! (`keeper/src/later`), which becomes the program when nothing keeps it from that any more.
+//! (`keeper/src/later`) and becomes the program when there is nothing left to wait for.
 
 use crate::id::SessionId;
 use crate::outcome::Kind;
@@ -9,13 +9,14 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What has to come before the program starts. All of it; the queue comes last.
+/// What has to happen before the program starts. All of it; the queue comes last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StartWhen {
     /// Not before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// The same time in milliseconds since boot, when it was asked for as a duration: no clock change moves it.
+    /// The same time in milliseconds since boot, when it was asked for as a duration: a change of the clock does not
+    /// move it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub at_ms: Option<u64>,
@@ -25,7 +26,8 @@ pub struct StartWhen {
     /// Not before this queue has a free slot for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<InQueue>,
-    /// When it came into the queue, if it was there before and its processes were killed: it has that place again.
+    /// When it entered the queue, if it was in the queue before and its processes were killed: it gets the same place
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub arrived: Option<Timestamp>,
@@ -35,7 +37,7 @@ pub struct StartWhen {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct After {
     pub id: SessionId,
-    /// How it has to end; none: any end will do.
+    /// How it has to end; none: in any way.
     pub outcome: Option<Kind>,
 }
 
@@ -43,7 +45,8 @@ pub struct After {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct InQueue {
     pub name: String,
-    /// A higher one starts first; those of the same priority start in the order in which they came.
+    /// A session with a higher priority starts first; sessions of the same priority start in the order in which they
+    /// came.
     pub priority: i32,
 }
 
@@ -52,7 +55,7 @@ pub struct InQueue {
 pub struct Waits {
     #[serde(flatten)]
     pub when: StartWhen,
-    /// Its place in the queue, from 1 on; none before it has come that far.
+    /// Its place in the queue, from 1 on; none while it still waits for something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u32>,
 }
@@ -65,8 +68,8 @@ impl StartWhen {
     }
 }
 
-/// `claim.json` in the folder of a run: whether its program was started. Published with link(2), so that either the process
-/// that becomes the program or the process that withdraws it decides, and never both.
+/// `claim.json` in the folder of a run: whether its program was started. Published with link(2), so that either the
+/// process that becomes the program or the process that withdraws it decides, and never both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "claim", rename_all = "snake_case")]
 pub enum Claim {
@@ -76,11 +79,11 @@ pub enum Claim {
         /// Milliseconds since boot.
         ms: u64,
     },
-    /// It never will be: why, and whether that counts as stopped rather than failed.
+    /// The program will never be started: why, and whether that counts as stopped rather than failed.
     Never { reason: String, stopped: bool },
 }
 
-/// Where the program of a run stands.
+/// Whether the program of a run was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Begin {
     /// It runs, or has run.

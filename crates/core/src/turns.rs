@@ -1,5 +1,5 @@
-//! Which snapshots of its working tree a session has. A file of the session's folder lists them, one object per line, the oldest
-//! first: what was taken, what could not be, and when files were put back.
+//! Which snapshots of its working tree a session has. A file of the session's folder lists them, one object per line,
+//! the oldest first: snapshots that were taken, snapshots that could not be taken, and when files were put back.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub enum Why {
     Device,
     /// It may not be read.
     Unreadable,
-    /// A repository inside that has no commit.
+    /// A repository inside the tree that has no commit.
     NoCommit,
     /// From a newer version.
     #[serde(other)]
@@ -48,7 +48,7 @@ pub struct Skipped {
 /// The working tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its name in the store; it counts from 1.
+    /// Its name in the store; the names count from 1.
     pub n: u64,
     /// After so many turns.
     pub turn: u32,
@@ -60,14 +60,14 @@ pub struct Snapshot {
     pub files: usize,
     /// How many were different from the snapshot before.
     pub changed: usize,
-    /// How long it took, and the processor time of that.
+    /// How long it took, and how much processor time.
     pub ms: u64,
     #[serde(default)]
     pub cpu_ms: u64,
     /// Files may have been changed by the next turn already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// What is not in it, or the beginning of that.
+    /// What is not in it, or the beginning of that list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
 }
@@ -87,19 +87,19 @@ pub enum What {
     Begun(Snapshot),
     /// Taken at the end of a turn.
     Ended(Snapshot),
-    /// Taken before files were put back. From here on they may be as `to` has them, or between the two.
+    /// Taken before files were put back. From here on the files may be as in `to`, or between the two states.
     Rewind {
         saved: Snapshot,
         to: String,
-        /// This goes back to what was saved under this name.
+        /// This is an undo: it goes back to the snapshot with this name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undoes: Option<u64>,
     },
     /// The files are put back.
     Rewound,
-    /// None was taken after this turn.
+    /// No snapshot was taken after this turn.
     Failed { turn: u32, why: String },
-    /// None is taken any more.
+    /// No snapshots are taken any more.
     GaveUp { turn: u32, why: String },
     /// From a newer version.
     #[serde(other)]
@@ -119,11 +119,11 @@ impl What {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History(pub Vec<Entry>);
 
-/// So many of the newest stay, whatever the clock says.
+/// So many of the newest entries are kept, however old they are.
 const NEWEST: usize = 120;
 
 impl History {
-    /// All that were taken, the oldest first.
+    /// All snapshots that were taken, the oldest first.
     pub fn snapshots(&self) -> impl Iterator<Item = &Snapshot> {
         self.0.iter().filter_map(|entry| entry.what.snapshot())
     }
@@ -145,11 +145,12 @@ impl History {
         self.0.iter().filter(|entry| ends(entry)).filter_map(|entry| entry.what.snapshot()).find(|one| one.turn == turn)
     }
 
-    /// The files with which a turn began: what was changed after the turn before, by others or by putting files back, is no part of it.
+    /// The files with which a turn began. What was changed after the turn before, by others or by putting files back,
+    /// is not part of the turn.
     #[must_use]
     pub fn before(&self, turn: u32) -> Option<&Snapshot> {
         let before = turn.checked_sub(1)?;
-        // What was taken at the start of a run may have changes of this turn in it, if that was quick.
+        // A snapshot of the start of a run may contain changes of this turn, if the turn was quick.
         let begins = |entry: &&Entry| match &entry.what {
             What::Begun(snapshot) => snapshot.turn == before && !snapshot.mixed,
             What::Ended(snapshot) => snapshot.turn == before,
@@ -182,7 +183,7 @@ impl History {
         })
     }
 
-    /// The last time files were put back: what there was before, and whether it was finished.
+    /// The last time files were put back: the snapshot from before, and whether it was finished.
     #[must_use]
     pub fn last_rewind(&self) -> Option<(&Snapshot, bool)> {
         let mut finished = false;
@@ -196,8 +197,9 @@ impl History {
         None
     }
 
-    /// What can be gone back to, the nearest first: an undo after an undo goes further back, and after another rewind everything that was
-    /// ever saved can be reached again. One that was not finished comes first.
+    /// The snapshots that an undo can go back to, the nearest first. An undo after an undo goes further back; after
+    /// another rewind everything that was ever saved can be reached again. If an undo was not finished, its snapshot
+    /// comes first.
     #[must_use]
     pub fn undoable(&self) -> Vec<&Snapshot> {
         let mut saved: Vec<&Snapshot> = Vec::new();
@@ -205,7 +207,7 @@ impl History {
         for entry in &self.0 {
             match &entry.what {
                 What::Rewind { saved: one, undoes, .. } => {
-                    // After one that was killed, what there was at first is noted again.
+                    // After a rewind that was killed, the snapshot from before it is noted again.
                     saved.retain(|known| known.n != one.n);
                     saved.push(one);
                     last = undoes.map(|undoes| (undoes, false));
@@ -222,7 +224,7 @@ impl History {
         saved
     }
 
-    /// Why no more are taken.
+    /// Why no more snapshots are taken.
     #[must_use]
     pub fn gave_up(&self) -> Option<&str> {
         self.0.iter().rev().find_map(|entry| match &entry.what {
@@ -231,7 +233,7 @@ impl History {
         })
     }
 
-    /// Why the newest was not taken, when it was not.
+    /// Why the newest snapshot was not taken, if it was not.
     #[must_use]
     pub fn failed(&self) -> Option<&str> {
         match &self.0.last()?.what {
@@ -240,14 +242,15 @@ impl History {
         }
     }
 
-    /// The name for the next one.
+    /// The name for the next snapshot.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.snapshots().map(|snapshot| snapshot.n).max().unwrap_or(0) + 1
     }
 
-    /// As checkpoints are thinned out: everything of the last ten minutes, then one every ten minutes for a day, then one a day. The
-    /// first and the newest stay, and so do those that were saved before files were put back.
+    /// Thinned out in the same way as checkpoints: everything of the last ten minutes is kept, then one every ten
+    /// minutes for a day, then one a day. The first and the newest are kept, and so are those that were saved before
+    /// files were put back.
     #[must_use]
     pub fn thinned(&self, now: Timestamp) -> History {
         let spacing = |at: Timestamp| match now.as_second() - at.as_second() {
@@ -316,7 +319,7 @@ mod tests {
         assert_eq!(undoable(&whats), [0; 0]);
         whats.extend([rewind(9, None), What::Rewound]);
         assert_eq!(undoable(&whats), [9, 8, 7, 6, 5]);
-        // Killed, and done again: what there was at first comes first.
+        // A rewind that was killed and done again: the snapshot from before it comes first.
         whats.extend([rewind(10, None), rewind(11, None), rewind(10, None), What::Rewound]);
         assert_eq!(undoable(&whats), [10, 11, 9, 8, 7, 6, 5]);
     }

@@ -1,4 +1,4 @@
-//! What is said about a session: the object behind `ls --json`, `show --json` and `wait --json`.
+//! What is reported about a session: the object behind `ls --json`, `show --json` and `wait --json`.
 
 use crate::SCHEMA;
 use crate::fact::{Ask, Tokens, Verdict};
@@ -20,9 +20,9 @@ pub enum Phase {
     Queued,
     Starting,
     Working,
-    /// It runs, and nothing tells whether it is in a turn: a command, or an agent that only draws.
+    /// It runs, and it is unknown whether it is in a turn: a command, or an agent that only draws.
     Running,
-    /// For its next run, or for a limit to be over; `resumes_at` says when it goes on by itself.
+    /// It waits for its next run, or for a limit to be reset; `resumes_at` says when it continues by itself.
     Waiting,
     Idle,
     Asking,
@@ -91,25 +91,25 @@ pub struct View {
     pub agent: String,
     pub native_id: Option<String>,
     pub cwd: String,
-    /// What git has checked out where it works: now, or when it ended.
+    /// What git has checked out in its directory: now, or when it ended.
     pub branch: Option<String>,
     pub mode: Mode,
     pub state: Phase,
     /// What people see: the state, or once it has ended the kind of its outcome.
     #[serde(skip_deserializing)]
     pub status: &'static str,
-    /// When it came into that state.
+    /// When that state began.
     pub since: Timestamp,
-    /// The agent process.
+    /// Whether the agent process is alive.
     pub alive: bool,
-    /// The keeper process.
+    /// Whether the keeper process is alive.
     pub kept: bool,
     pub ended: bool,
     pub pid: Option<i32>,
     pub holder_pid: Option<i32>,
     pub keeper_pid: Option<i32>,
     pub run: u32,
-    /// Finished, over all runs.
+    /// Finished turns, over all runs.
     pub turns: u32,
     pub queued: u32,
     /// What its program waits for, while it is queued.
@@ -117,23 +117,23 @@ pub struct View {
     pub waits: Option<Box<Waits>>,
     /// Why the next message cannot be delivered yet, and what to do about it.
     pub message_waits: Option<String>,
-    /// The numbers of messages of which nothing tells whether the agent took them.
+    /// The numbers of messages of which it is unknown whether the agent took them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maybe_delivered: Vec<u64>,
     pub quiet_s: u64,
-    /// For so long an agent behind a protocol has not answered that its conversation is open.
+    /// For how long an agent behind a protocol has not answered whether its conversation is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_answer_s: Option<u64>,
     pub created: Timestamp,
     pub updated: Timestamp,
     pub transcript: Option<String>,
-    /// Over all runs, like the next; unknown where the agent does not say.
+    /// Over all runs, like `cost_usd`; unknown where the agent does not report it.
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
-    /// The running turn waits for the model's server, which the agent asks again.
+    /// The running turn waits for the model's server: the agent repeats its request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retrying: Option<RetryingNow>,
-    /// When a session that waits goes on by itself.
+    /// When a session that waits continues by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes_at: Option<Timestamp>,
     /// What it waits for until then, in words for people.
@@ -150,7 +150,7 @@ pub struct View {
     /// What a person should look at: a keeper that keeps dying, a full disk, dropped output.
     pub alarm: Option<String>,
     pub parent: Option<SessionId>,
-    /// What it is to its parent, when that is more than having been started by it.
+    /// Its relation to its parent, when it is more than having been started by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     pub archived: bool,
@@ -164,7 +164,7 @@ pub struct View {
     #[serde(skip)]
     pub conversation_agent: Option<String>,
     pub labels: BTreeMap<String, String>,
-    /// The tree of its own that was made for it.
+    /// The worktree that was made for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Box<Worktree>>,
     /// The kind of job that it drives; its children are the sessions whose `parent` it is.
@@ -200,11 +200,11 @@ impl View {
     }
 }
 
-/// A folder that cannot be read as a session. It is shown, and harms nobody.
+/// A folder that cannot be read as a session. It is shown, and does not disturb other sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
     pub id: String,
-    /// Somebody holds its lock: its agent, or a process of that.
+    /// Its lock is held, by its agent or by a process of its agent.
     pub alive: bool,
     /// What is wrong with it.
     pub damage: String,
@@ -213,7 +213,7 @@ pub struct Damaged {
 }
 
 impl Serialize for Damaged {
-    /// With every field that a session has, so that nobody who reads a list stumbles over this one.
+    /// With the fields that a session has, so that programs that read a list need no special case.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::json!({
             "schema": SCHEMA, "id": self.id, "name": null, "title": self.id, "agent": null, "native_id": null, "cwd": null,

@@ -1,9 +1,9 @@
-//! Text in which nothing hides.
+//! Text in which nothing is hidden.
 //!
-//! A person allows a command by what they read, so everything that is in it must show: a line break, an escape sequence, a
-//! mark that reverses the direction of what follows, a character without width, a run of spaces that pushes the rest out of
-//! sight. [`visible`] gives each of them a sign of its own. The signs themselves are replaced where they are part of the
-//! text, so that two different texts never look the same.
+//! A person allows a command by what they read, so everything that is in it must be visible: a line break, an escape
+//! sequence, a mark that reverses the direction of what follows, a character without width, a run of spaces that pushes
+//! the rest out of sight. [`visible`] gives each of them a sign of its own. The signs themselves are replaced where
+//! they are part of the text, so that two different texts never look the same.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -45,7 +45,7 @@ fn push(shown: &mut String, sign: std::fmt::Arguments<'_>) {
 
 fn push_one(shown: &mut String, character: char) {
     match character {
-        // The pictures of control characters stand in their order.
+        // Unicode has a picture for each control character, in the same order.
         '\0'..='\x1f' => shown.push(char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}')),
         '\x7f' => shown.push('␡'),
         other if is_hidden(other) || is_sign(other) => push(shown, format_args!("⟨U+{:04X}⟩", u32::from(other))),
@@ -53,17 +53,17 @@ fn push_one(shown: &mut String, character: char) {
     }
 }
 
-/// Most texts: short words in ASCII.
+/// Whether nothing has to be replaced, as in most texts: printable ASCII without a long run of spaces.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) && !text.contains("                 ")
 }
 
-/// What we write for something else.
+/// The signs that we write for something else.
 fn is_sign(character: char) -> bool {
     matches!(character, LINE_BREAK | '⟨' | '⟩' | '\u{2400}'..='\u{243f}')
 }
 
-/// What takes no room, looks like a space without being one, or turns the direction of other text.
+/// Characters that take no room, look like a space without being one, or change the direction of other text.
 fn is_hidden(character: char) -> bool {
     matches!(character,
         '\u{80}'..='\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
@@ -73,13 +73,14 @@ fn is_hidden(character: char) -> bool {
         | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
-/// The text in this many columns: where there is no room its middle is left out, and how long it is stands there instead.
+/// The text in this many columns. If it does not fit, its middle is left out, and its length is shown there if there is
+/// room for it.
 #[must_use]
 pub fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return Cow::Borrowed(text);
     }
-    // Both ends matter more than the number, unless nearly all of it is left out.
+    // Both ends matter more than the length, unless nearly all of the text is left out.
     let count = text.chars().count();
     let (long, short) = (format!("…[{count} chars]…"), format!("…[{count}]…"));
     let mark = match columns {
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(rows("", 3).collect::<Vec<_>>(), [""]);
     }
 
-    /// The text that is shown so.
+    /// The text that is shown in this way.
     fn meant(shown: &str) -> String {
         let mut text = String::new();
         let mut rest = shown;

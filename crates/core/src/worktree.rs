@@ -1,4 +1,4 @@
-//! The tree of its own that a session works in.
+//! The git worktree of one session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub struct Worktree {
     pub branch: String,
     /// The commit that it began with.
     pub base: String,
-    /// The branch that the commit was the newest of; `None` when it was no branch.
+    /// The branch whose newest commit that was; `None` when it was not a branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The main working tree of the repository.

@@ -1,8 +1,8 @@
-//! The life of the process: it waits, takes in prompts, plays one turn after the other, and leaves.
+//! The main loop of the process: it waits, takes in prompts, plays one turn after the other, and exits.
 //!
-//! [`Agent::wait`] is the only place that waits for anything. Whatever a turn does in the meantime, be it a pause for the
-//! eye or a tool that runs for minutes, it does by calling it, so an interrupt, a signal, a new prompt and the
-//! transcript's timer are attended to within one wake-up, always.
+//! [`Agent::wait`] is the only place that waits for anything. A turn calls it for every wait, for a short pause as well
+//! as for a tool that runs for minutes. So an interrupt, a signal, a new prompt and the transcript's timer are always
+//! handled within one wake-up.
 
 use std::collections::VecDeque;
 use std::io;
@@ -31,14 +31,14 @@ pub struct Agent {
     queue: VecDeque<Prompt>,
     input: Input,
     turn: TurnState,
-    /// The turn that is about to begin is to end at once.
+    /// The turn that is about to begin has to end at once.
     interrupts_next: bool,
     asked: Option<Asked>,
-    /// What this process would have cost so far, had it a model.
+    /// What this process would have cost so far if it had a model.
     pub spent_micro_usd: u64,
 }
 
-/// What the agent was told to be.
+/// The settings of the agent.
 pub struct Traits {
     pub read_only: bool,
     pub ask: bool,
@@ -61,7 +61,7 @@ enum TurnState {
     Interrupted,
 }
 
-/// The one open question.
+/// The open question. There is at most one.
 struct Asked {
     request_id: String,
     verdict: Option<Verdict>,
@@ -90,7 +90,7 @@ impl Agent {
         }
     }
 
-    /// Lives until there is a reason to leave.
+    /// Runs until there is a reason to exit.
     pub fn live(mut self) -> Leave {
         let leave = match self.work() {
             Ok(last_turn) => Leave::Finished(last_turn),
@@ -125,8 +125,8 @@ impl Agent {
         }
     }
 
-    /// Waits until something happened or `until` has come, and attends to what is the agent's to attend to. `also` are
-    /// the caller's own descriptors; it looks at them itself afterwards.
+    /// Waits until something happened or until `until`, and handles what belongs to the agent. `also` are the caller's
+    /// own descriptors; the caller looks at them afterwards.
     pub fn wait(&mut self, until: Option<Instant>, also: &[BorrowedFd<'_>]) -> Result<(), Leave> {
         let input_ready = self.poll(until, also).map_err(|error| Leave::Trouble(Trouble::Wait(error)))?;
         self.signals.calm();
@@ -145,7 +145,7 @@ impl Agent {
             }
         }
         if self.transcript.due().is_some_and(|due| due <= Instant::now()) {
-            // A full disk may have room a moment later; the batch waits for it, and leaving tries once more.
+            // A full disk may have room a moment later: the batch is kept, and the write is tried again on exit.
             let _ = self.transcript.write();
         }
         Ok(())
@@ -184,7 +184,7 @@ impl Agent {
             }
             Command::Interrupt => match self.turn {
                 TurnState::Running => self.turn = TurnState::Interrupted,
-                // Right behind a prompt that has not begun: it is that turn which is meant.
+                // The interrupt comes right after a prompt whose turn has not begun: it is meant for that turn.
                 TurnState::None => self.interrupts_next = !self.queue.is_empty(),
                 TurnState::Interrupted => {}
             },
@@ -196,7 +196,7 @@ impl Agent {
             Command::NoMoreInput => {
                 self.input = Input::Ended;
                 if let Some(asked) = &mut self.asked {
-                    asked.verdict.get_or_insert_with(nobody_answers);
+                    asked.verdict.get_or_insert_with(no_answer_possible);
                 }
             }
             Command::Quit => return Err(Leave::Quit),
@@ -215,7 +215,7 @@ impl Agent {
         self.turn = TurnState::None;
     }
 
-    /// Whether somebody wants the running turn to end.
+    /// Whether the running turn was interrupted.
     pub fn interrupted(&self) -> bool {
         self.turn == TurnState::Interrupted
     }
@@ -224,7 +224,7 @@ impl Agent {
         self.face.show(scene)
     }
 
-    /// Adds a message to the conversation: shown now, on disk later.
+    /// Adds a message to the conversation: shown now, written to disk later.
     pub fn tell(&mut self, content: Content) -> Result<(), Leave> {
         let message = Message { uuid: Uuid::new_v4().to_string(), content };
         self.face.show(Scene::Said(&message))?;
@@ -237,10 +237,10 @@ impl Agent {
         self.transcript.turns().saturating_sub(1)
     }
 
-    /// Asks, and waits for the verdict; none when the turn is interrupted instead.
+    /// Asks, and waits for the verdict; `None` when the turn is interrupted instead.
     pub fn ask(&mut self, question: &Question) -> Result<Option<Verdict>, Leave> {
         if self.input == Input::Ended {
-            return Ok(Some(nobody_answers()));
+            return Ok(Some(no_answer_possible()));
         }
         self.asked = Some(Asked { request_id: question.request_id.clone(), verdict: None });
         self.face.show(Scene::Asks(question))?;
@@ -259,6 +259,6 @@ impl Agent {
     }
 }
 
-fn nobody_answers() -> Verdict {
-    Verdict::Denied { reason: "the input has ended, nobody can answer".to_owned() }
+fn no_answer_possible() -> Verdict {
+    Verdict::Denied { reason: "the input has ended, so no answer can come".to_owned() }
 }

@@ -1,5 +1,5 @@
-//! The two sides between which the agent works: what it is told ([`Command`]) and what it shows ([`Scene`]). The headless
-//! face says it in JSON lines, the terminal face draws it; the agent cannot tell them apart.
+//! The interface between the agent and the outside: what it receives ([`Command`]) and what it shows ([`Scene`]). The
+//! headless face uses JSON lines, the terminal face draws a screen. The agent does not know which one it has.
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub trait Face {
     /// What to poll for the next command.
     fn input(&self) -> BorrowedFd<'_>;
 
-    /// The commands that are there. Called when the input is readable, reads once, never waits for more.
+    /// The commands that have arrived. Called when the input is readable. Reads once and never waits for more.
     fn hear(&mut self) -> Result<Vec<Command>, Leave>;
 
     /// Whether SIGINT ends only the turn, as Ctrl-C on a keyboard does.
@@ -23,7 +23,7 @@ pub trait Face {
     fn resized(&mut self) -> Result<(), Leave>;
 }
 
-/// What the other side wants.
+/// What the agent is told to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Prompt(Prompt),
@@ -33,9 +33,9 @@ pub enum Command {
         request_id: String,
         verdict: Verdict,
     },
-    /// Nothing more will come: finish what was accepted, then leave.
+    /// There will be no more input: finish what was accepted, then exit.
     NoMoreInput,
-    /// Leave now.
+    /// Exit now.
     Quit,
 }
 
@@ -51,16 +51,16 @@ pub enum Verdict {
     Denied { reason: String },
 }
 
-/// What the other side gets to see.
+/// What the agent shows.
 pub enum Scene<'a> {
     TurnBegins {
         prompt: &'a str,
     },
-    /// A piece of a text that will follow whole.
+    /// A piece of a text. The whole text follows later.
     Words(&'a str),
     Said(&'a Message),
     Asks(&'a Question),
-    /// The question is no longer open: answered, or nobody needs the answer.
+    /// The question is no longer open: it was answered, or the answer is not needed any more.
     AskedEnough {
         question: &'a Question,
         answered: bool,
@@ -68,16 +68,16 @@ pub enum Scene<'a> {
     TurnEnds(&'a Report),
 }
 
-/// One block of the conversation, as it goes to the other side and into the transcript.
+/// One block of the conversation, as it is shown and written to the transcript.
 pub struct Message {
     pub uuid: String,
     pub content: Content,
 }
 
 pub enum Content {
-    /// From the agent. The blocks of one answer of the model share the id.
+    /// From the agent. The blocks of one answer of the model have the same id.
     Agent { id: String, block: Block, usage: Usage },
-    /// To the agent: what its tool gave.
+    /// To the agent: the result of its tool.
     ToolResult { tool_use_id: String, text: String, is_error: bool },
     /// To the agent: that it was interrupted.
     Interruption,
@@ -102,7 +102,7 @@ pub enum ToolCall {
         old: String,
         new: String,
     },
-    /// Does nothing but ask whether it may.
+    /// Does nothing but ask for permission.
     Ask {
         text: String,
     },
@@ -120,7 +120,7 @@ impl ToolCall {
         }
     }
 
-    /// The call in a few words, for people.
+    /// A short description of the call, for people.
     pub fn gist(&self) -> String {
         match self {
             ToolCall::Bash { command, .. } => command.clone(),
@@ -132,7 +132,7 @@ impl ToolCall {
     }
 }
 
-/// A permission the agent waits for.
+/// A permission that the agent waits for.
 pub struct Question {
     pub request_id: String,
     pub tool_use_id: String,
@@ -149,10 +149,10 @@ pub struct Usage {
 pub struct Report {
     pub ending: Ending,
     pub duration: Duration,
-    /// Answers of the model in this turn.
+    /// How many answers the model gave in this turn.
     pub rounds: u64,
     pub usage: Usage,
-    /// Of this process so far.
+    /// The cost of this process so far.
     pub total_cost_usd: f64,
     /// What was asked and denied in this turn.
     pub denied: Vec<Question>,
@@ -162,12 +162,13 @@ pub enum Ending {
     Done {
         text: String,
     },
-    /// The turn failed; with a status when it was the model's server that failed.
+    /// The turn failed; with a status when the model's server failed.
     Failed {
         text: String,
         api_status: Option<u16>,
     },
-    /// The model's server refused it for a usage limit, which is reset then (seconds since 1970) where it says so.
+    /// The model's server refused the turn because of a usage limit. The time at which the limit is reset, in seconds
+    /// since 1970, if the server says it.
     Limited {
         resets_at: Option<i64>,
     },

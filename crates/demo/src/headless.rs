@@ -23,7 +23,7 @@ pub struct Headless {
     lines: Lines,
     buffer: Vec<u8>,
     speaker: Speaker,
-    /// Whether text is also shown as it comes.
+    /// Whether text is also sent piece by piece.
     partial: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Why things end: a turn ([`Cut`]) or the whole process ([`Leave`]). Every end has one exit code and one answer to the
-//! question whether the transcript is written first, and both are here.
+//! Why a turn ([`Cut`]) or the whole process ([`Leave`]) ends. This file decides, for every kind of end, the exit code
+//! and whether the transcript is written first.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use uuid::Uuid;
 
-/// Why a turn does not go on.
+/// Why a turn is cut off.
 #[derive(Debug)]
 pub enum Cut {
     Interrupted,
@@ -23,24 +23,24 @@ impl From<Leave> for Cut {
 /// Why the process ends.
 #[derive(Debug)]
 pub enum Leave {
-    /// No more input, and everything accepted is done.
+    /// There is no more input, and everything that was accepted is done.
     Finished(LastTurn),
-    /// The person at the screen left.
+    /// The person at the screen has quit.
     Quit,
     Signal(EndSignal),
-    /// On request of a test, in the middle of a turn and without a last word.
+    /// Requested by a test: in the middle of a turn and without any output.
     Crash,
     Trouble(Trouble),
 }
 
-/// How the last turn went, as far as the exit code tells.
+/// How the last turn ended, as far as the exit code depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastTurn {
     WithoutError,
     Failed,
 }
 
-/// The signals that end the process in good order.
+/// The signals after which the process exits in an orderly way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndSignal {
     Terminate,
@@ -49,7 +49,7 @@ pub enum EndSignal {
 }
 
 impl Leave {
-    /// As Claude Code's.
+    /// The same exit codes as Claude Code.
     pub fn exit_code(&self) -> i32 {
         match self {
             Leave::Finished(LastTurn::WithoutError) | Leave::Quit => 0,
@@ -62,7 +62,7 @@ impl Leave {
         }
     }
 
-    /// Only a crash takes what was not yet written along.
+    /// Only a crash loses what was not yet written.
     pub fn writes_transcript(&self) -> bool {
         match self {
             Leave::Finished(_) | Leave::Quit | Leave::Signal(_) | Leave::Trouble(_) => true,
@@ -71,7 +71,7 @@ impl Leave {
     }
 }
 
-/// What makes it impossible to go on.
+/// Why the process cannot continue.
 #[derive(Debug, Error)]
 pub enum Trouble {
     #[error("this input line is not a message: {0}")]

@@ -1,37 +1,38 @@
-//! The demo agent: a coding agent in miniature, so that a newcomer sees the whole trade in ten seconds without a key or
-//! a network, and so that our tests have an honest agent to keep.
+//! The demo agent: a coding agent in miniature. It shows a newcomer in ten seconds how a coding agent works, without a
+//! key or a network, and our tests use it as a real agent that can be kept.
 //!
 //! It is a real child process with real tools: it runs shell commands, reads a file, changes it and runs the commands
-//! again, in a scratch folder of its own. What it lacks is a model; `story` and `script` say what it does instead.
+//! again, in a scratch folder of its own. It has no model; `story` and `script` say what it does instead.
 //!
 //! # Where it copies Claude Code
 //!
-//! Headless, it speaks one JSON object per line on stdin and stdout, in Claude Code's shapes (`protocol`):
+//! Headless, it reads and writes one JSON object per line on stdin and stdout, in Claude Code's formats (`protocol`):
 //!
 //! * A `user` line starts a turn: `system/init`, `assistant` and `user` lines, `result`. A message that comes during a
-//!   turn waits for a turn of its own, also when that turn is interrupted. A message whose `uuid` is already in the
-//!   transcript is swallowed without a result.
+//!   turn waits for a turn of its own, also when the running turn is interrupted. A message whose `uuid` is already in
+//!   the transcript is ignored and gets no result.
 //! * `control_request` is answered with success; `interrupt` ends the turn at once and kills the running tool.
-//! * With `--ask` it asks by `can_use_tool` before it changes a file. An allowing answer may carry a changed input, which
-//!   is not looked at.
-//! * A line that is not a message ends the process with 1. The end of stdin lets the accepted turns finish; the exit code is
-//!   then 1 when the last turn met an API error, else 0. SIGTERM ends it with 143, SIGHUP with 129, SIGINT with 0, all
-//!   after writing the transcript and killing the running tool.
-//! * The transcript is written late (`transcript`): who kills it right at `result` loses the reply.
+//! * With `--ask` it asks by `can_use_tool` before it changes a file. An allowing answer may have a changed input,
+//!   which is ignored.
+//! * A line that is not a message ends the process with 1. At the end of stdin the accepted turns are finished; the
+//!   exit code is then 1 when the last turn had an API error, else 0. SIGTERM ends it with 143, SIGHUP with 129, SIGINT
+//!   with 0, all after writing the transcript and killing the running tool.
+//! * The transcript is written late (`transcript`): a kill right after `result` loses the reply.
 //!
 //! With `--screen` it draws its own screen instead (`terminal`).
 //!
 //! # How to start it
 //!
-//! `--session-id UUID` names a new conversation, `--resume UUID` goes on with one; with neither, a new one gets a random
-//! name. With `--read-only` it runs no command and changes no file. `--ask`, `--screen` as above; `--partial` adds `stream_event` lines with the text as it comes.
+//! `--session-id UUID` names a new conversation, `--resume UUID` continues one; with neither, a new one gets a random
+//! name. With `--read-only` it runs no command and changes no file. `--ask`, `--screen` as above; `--partial` adds
+//! `stream_event` lines with the text as it comes.
 //!
 //! | environment | meaning |
 //! | --- | --- |
 //! | `OSTLER_DEMO_HOME` | its own folder; default `$XDG_DATA_HOME/ostler-demo`, else `~/.local/share/ostler-demo` |
-//! | `OSTLER_DEMO_PACE` | length of its pauses in percent; 100 is for the eye, 0 means none |
+//! | `OSTLER_DEMO_PACE` | length of its pauses in percent; 100 is for people who watch, 0 means none |
 //! | `OSTLER_DEMO_LIMITS` | a file with a usage limit in each line, for one turn each (`limit`) |
-//! | `OSTLER_DEMO_LATE` | milliseconds from a line to its place in the transcript; default 100 |
+//! | `OSTLER_DEMO_LATE` | milliseconds until a line is written to the transcript; default 100 |
 //!
 //! # Prompts for tests
 //!
@@ -47,17 +48,17 @@
 //! | `crash` | exits with 3 in the middle of the turn; what was not yet written is lost |
 //! | `echo-length …` | answers `<bytes> bytes, checksum <16 hex digits>` of the whole prompt; see [`checksum`] |
 //! | `run-command COMMAND` | runs the tool command COMMAND in the working directory and answers `done` |
-//! | `edit-file FILE OLD NEW` | puts NEW in the place of OLD in FILE, below the working directory, and answers `done` |
-//! | `spend USD TEXT` | answers TEXT, and says that this has cost so many dollars more |
+//! | `edit-file FILE OLD NEW` | replaces OLD by NEW in FILE, below the working directory, and answers `done` |
+//! | `spend USD TEXT` | answers TEXT, and reports USD dollars of additional cost |
 //! | `continue` | answers `continued` |
-//! | `say-line TEXT` | answers the rest of the first line, whatever follows |
+//! | `say-line TEXT` | answers the rest of the first line, and ignores further lines |
 //! | `run-line COMMAND` | runs the rest of the first line, then answers the second line |
 //! | `Review …` | the prompt of `ostler review`: finds every added line with `FIXME`, and ends with a verdict |
-//! | `leave` | a tool leaves `sleep 1000` behind in a session of its own; answers `left process <pid> running` |
+//! | `leave` | a tool leaves `sleep 1000` running in a session of its own; answers `left process <pid> running` |
 //!
 //! # What it expects of its caller
 //!
-//! Descriptors it inherits beyond stderr should be marked close-on-exec before [`main`], or its tools inherit them too.
+//! Descriptors beyond stderr should be marked close-on-exec before [`main`], or the agent's tools inherit them.
 //!
 //! # How it waits
 //!
@@ -102,8 +103,7 @@ use signals::Signals;
 use terminal::Terminal;
 use transcript::Transcript;
 
-/// Lives the life of the agent and gives the code to exit with. `args` are those after the program's (and `__demo`'s)
-/// name.
+/// Runs the agent and returns the exit code. `args` are the arguments after the program's name (and after `__demo`).
 pub fn main(args: impl Iterator<Item = OsString>) -> i32 {
     match Options::read(args, |name| std::env::var_os(name)) {
         Ok(options) => live(&options).unwrap_or_else(|trouble| complain(&trouble)),
@@ -134,7 +134,7 @@ fn live(options: &Options) -> Result<i32, Trouble> {
     Ok(leave.exit_code())
 }
 
-/// One line on stderr; that nobody may be reading it changes nothing.
+/// Prints one line on stderr. A failure to print is ignored.
 fn complain(trouble: &dyn std::fmt::Display) -> i32 {
     let _ = writeln!(io::stderr(), "demo agent: {trouble}");
     1

@@ -1,11 +1,11 @@
-//! Usage limits, for tests: `OSTLER_DEMO_LIMITS` names a file, and each turn takes the first line out of it. While there is one, the
-//! turn is refused as the original refuses it.
+//! Usage limits, for tests: `OSTLER_DEMO_LIMITS` names a file, and each turn takes the first line out of it. While
+//! there is one, the turn is refused as Claude Code refuses it.
 //!
 //! | line | the turn |
 //! | --- | --- |
 //! | `5` | is refused; the limit is reset in five seconds |
-//! | `5 begun` | the same after it has said something |
-//! | `-` | is refused, and nothing says until when |
+//! | `5 begun` | is refused in the same way, after some text |
+//! | `-` | is refused, without a time of the reset |
 //! | `none` | is not refused |
 
 use std::fs;
@@ -17,7 +17,7 @@ const VARIABLE: &str = "OSTLER_DEMO_LIMITS";
 pub struct Limit {
     /// Seconds since 1970.
     pub resets_at: Option<i64>,
-    /// The turn says something first.
+    /// Whether the turn says something first.
     pub begins: bool,
 }
 

@@ -3,12 +3,13 @@
 #[derive(Default)]
 pub struct Lines {
     held: Vec<u8>,
-    /// So many of the held bytes are known to contain no line end.
+    /// How many of the held bytes are known to contain no line end.
     searched: usize,
 }
 
 impl Lines {
-    /// Takes the next bytes of the stream, and hands `each` the lines they complete, without their line ends.
+    /// Takes the next bytes of the stream, and passes the lines that are now complete to `each`, without their line
+    /// ends.
     pub fn feed<E>(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         self.held.extend_from_slice(bytes);
         let mut start = 0;
@@ -23,7 +24,7 @@ impl Lines {
         Ok(())
     }
 
-    /// What stands after the last line end, when no more will come.
+    /// What follows the last line end, when there is no more input.
     pub fn rest(&mut self) -> Vec<u8> {
         self.searched = 0;
         std::mem::take(&mut self.held)

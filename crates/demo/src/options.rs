@@ -1,4 +1,4 @@
-//! What the agent was started with: arguments and environment, checked once, so that nothing later can find them wrong.
+//! Arguments and environment of the agent. They are checked once, so that no later code finds a mistake in them.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,7 +16,7 @@ pub struct Options {
     /// Whether it refuses to run commands and to change files.
     pub read_only: bool,
     pub pace: Pace,
-    /// From a line to its place in the transcript.
+    /// The delay until a line is written to the transcript.
     pub late: Duration,
     pub home: PathBuf,
     pub cwd: PathBuf,
@@ -26,7 +26,7 @@ pub struct Options {
 pub enum Conversation {
     New(Uuid),
     Resumed(Uuid),
-    /// A new one that begins as a copy of another.
+    /// A new conversation that begins as a copy of another.
     Forked {
         session: Uuid,
         origin: Uuid,
@@ -49,7 +49,7 @@ pub enum Mode {
     Screen,
 }
 
-/// How long the pauses for the eye are, in percent.
+/// The length of the pauses for people who watch, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace(u32);
 
@@ -80,7 +80,7 @@ pub enum WrongUsage {
 }
 
 impl Options {
-    /// Reads `args` (without the program's name) and the variables that `variable` knows.
+    /// Reads `args` (without the program's name) and the variables that `variable` returns.
     pub fn read(
         args: impl Iterator<Item = OsString>,
         variable: impl Fn(&str) -> Option<OsString>,

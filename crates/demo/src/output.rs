@@ -1,5 +1,5 @@
-//! Writing to stdout without going deaf. A reader that stops reading makes us wait, as it should, but a signal must still
-//! end us; a plain blocking write would hang until SIGKILL.
+//! Writing to stdout without missing signals. When the reader stops reading, we wait, but a signal must still end the
+//! process: a plain blocking write would hang until SIGKILL.
 
 use std::io;
 use std::rc::Rc;
@@ -21,8 +21,8 @@ impl Output {
         Output { stdout: io::stdout(), signals }
     }
 
-    /// Writes everything. Up to PIPE_BUF bytes are one write(2): that much a pipe with room takes without blocking, and
-    /// in one piece.
+    /// Writes everything, in pieces of at most PIPE_BUF bytes: a pipe with room takes that much without blocking, in
+    /// one piece.
     pub fn write(&self, mut bytes: &[u8]) -> Result<(), Leave> {
         while !bytes.is_empty() {
             self.wait_for_room()?;
@@ -36,7 +36,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes `bytes` if that needs no waiting: for last words to a terminal that may be gone or stuck.
+    /// Writes `bytes` if that is possible without waiting: for the last output to a terminal that may be gone or stuck.
     pub fn write_if_room(&self, bytes: &[u8]) {
         let mut fds = [PollFd::new(&self.stdout, PollFlags::OUT)];
         let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -45,7 +45,7 @@ impl Output {
         }
     }
 
-    /// A signal counts only while there is no room: a line that can be finished is finished.
+    /// A signal counts only while there is no room: a line that can be completed is completed.
     fn wait_for_room(&self) -> Result<(), Leave> {
         loop {
             let mut fds = [

@@ -1,5 +1,5 @@
-//! The JSON lines of headless mode, in Claude Code's shapes: what comes in is read here, what goes out is built here.
-//! Nothing in this file reads, writes or decides.
+//! The JSON lines of headless mode, in Claude Code's formats: incoming lines are parsed here, outgoing lines are built
+//! here. Nothing in this file does I/O or decides.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use crate::face::{Block, Content, Ending, Message, Question, Report, ToolCall, U
 
 pub const MODEL: &str = "demo-1";
 
-/// One line from the other side.
+/// One line from stdin.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming {
     User {
@@ -23,7 +23,7 @@ pub enum Incoming {
         request_id: String,
         verdict: Verdict,
     },
-    /// Well-formed and of no meaning to us.
+    /// Well-formed, but without a meaning for the agent.
     Unknown,
 }
 
@@ -73,7 +73,7 @@ pub fn prompt_text(content: &Value) -> Option<String> {
     }
 }
 
-/// Whatever is not clearly a yes is a no.
+/// Anything that is not clearly an allowance is a denial.
 fn verdict(response: &Value) -> Verdict {
     let answer = &response["response"];
     if response["subtype"] == "success" && answer["behavior"] == "allow" {
@@ -126,7 +126,7 @@ impl Speaker {
         })
     }
 
-    /// What the original says before the end of a turn that a usage limit has ended.
+    /// The line that Claude Code prints before the end of a turn that was ended by a usage limit.
     pub fn limit(&self, resets_at: i64) -> Value {
         json!({
             "type": "rate_limit_event",
@@ -173,7 +173,7 @@ impl Speaker {
                 line["result"] = json!("You've hit your limit");
                 line["api_error_status"] = json!(429);
             }
-            // No `result` at all: so does the original.
+            // There is no `result` field, as in Claude Code.
             Ending::Interrupted => line["errors"] = json!(["the turn was interrupted"]),
         }
         line
@@ -206,7 +206,7 @@ pub fn agrees(request_id: &str) -> Value {
     })
 }
 
-/// The type of the line a message stands in.
+/// The type of the line that has a message.
 pub fn role(content: &Content) -> &'static str {
     match content {
         Content::Agent { .. } => "assistant",

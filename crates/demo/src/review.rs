@@ -1,4 +1,4 @@
-//! A review in miniature: it finds every added line with `FIXME`, by file and line.
+//! A small review: it finds every added line with `FIXME`, by file and line.
 
 use serde_json::json;
 

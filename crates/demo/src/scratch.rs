@@ -1,5 +1,5 @@
-//! The project the demo agent works on: two small shell scripts in a folder of the session's own, one of them with a
-//! bug. Plain POSIX sh, so that it needs nothing installed and anybody can look at what happened.
+//! The project that the demo agent works on: two small shell scripts in a folder of the session's own, one of them with
+//! a bug. Plain POSIX sh, so that nothing has to be installed and everybody can read what happened.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -41,10 +41,10 @@ pub struct Change {
     pub new: &'static str,
 }
 
-/// What repairs `greet.sh`.
+/// The change that repairs `greet.sh`.
 pub const FIX: Change = Change { old: "$nmae", new: "$name" };
 
-/// What makes `test.sh` look closer.
+/// The change that adds a check to `test.sh`.
 pub const ONE_MORE_CHECK: Change =
     Change { old: "exit $failed", new: "check \"Hello, Ada Lovelace!\" \"Ada Lovelace\"\nexit $failed" };
 
@@ -52,7 +52,7 @@ pub struct Scratch {
     pub folder: PathBuf,
 }
 
-/// How far the work is, by what the files say.
+/// The state of the work, as seen from the files.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress {
     Broken,
@@ -61,7 +61,7 @@ pub enum Progress {
 }
 
 impl Scratch {
-    /// The folder of `session`, made when it is missing.
+    /// Opens the folder of `session`, and makes it when it is missing.
     pub fn open(home: &Path, session: Uuid) -> io::Result<Scratch> {
         let scratch = Scratch { folder: home.join("scratch").join(session.to_string()) };
         DirBuilder::new().recursive(true).mode(0o700).create(&scratch.folder)?;

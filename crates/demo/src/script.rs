@@ -1,5 +1,5 @@
-//! Prompts with a meaning of their own, for tests: each makes the agent do one thing that a keeper must get right.
-//! The table stands in the crate's documentation.
+//! Prompts with a special meaning, for tests: each makes the agent do one thing that a keeper must handle. The table is
+//! in the crate's documentation.
 
 use crate::face::{Ending, Verdict};
 use crate::leave::{Cut, Leave};
@@ -50,12 +50,12 @@ pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
     }
 }
 
-/// FNV-1a, 64 bits: easy to compute again in any language.
+/// FNV-1a, 64 bits: easy to compute in any language.
 pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// An answer of the model that is one text, and the end of the turn.
+/// An answer of the model with one text, which ends the turn.
 pub fn answer(turn: &mut Turn<'_>, text: &str) -> Result<Ending, Cut> {
     turn.think()?;
     turn.say(text)?;
@@ -101,7 +101,7 @@ fn crash(turn: &mut Turn<'_>) -> Result<Ending, Cut> {
 fn run_command(turn: &mut Turn<'_>, command: &str) -> Result<Ending, Cut> {
     turn.think()?;
     let folder = turn.traits().cwd.clone();
-    turn.bash(&folder, command, "Runs what it was told to run")?;
+    turn.bash(&folder, command, "Runs the requested command")?;
     answer(turn, "done")
 }
 
@@ -109,7 +109,7 @@ fn run_line(turn: &mut Turn<'_>, text: &str) -> Result<Ending, Cut> {
     turn.think()?;
     let folder = turn.traits().cwd.clone();
     let mut lines = text.lines();
-    turn.bash(&folder, lines.next().unwrap_or_default(), "Runs what it was told to run")?;
+    turn.bash(&folder, lines.next().unwrap_or_default(), "Runs the requested command")?;
     answer(turn, lines.next().unwrap_or("done"))
 }
 

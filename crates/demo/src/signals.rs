@@ -1,5 +1,5 @@
-//! Signals as something to poll. Each signal sets its flag and then makes one shared descriptor readable, so that a
-//! waiting loop wakes up, and a loop that was not waiting finds the flag; neither can miss it.
+//! Signals that can be polled. Each signal sets its flag and then makes one shared descriptor readable. A waiting loop
+//! wakes up, and a loop that was not waiting finds the flag, so neither can miss a signal.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,7 +26,7 @@ impl Signals {
         wake.set_nonblocking(true)?;
         let flag_for = |signal| -> io::Result<Arc<AtomicBool>> {
             let raised = Arc::new(AtomicBool::new(false));
-            // Handlers run in the order they were registered: the flag must be up before anybody wakes.
+            // Handlers run in the order in which they were registered: the flag must be set before the loop wakes up.
             flag::register(signal, Arc::clone(&raised))?;
             low_level::pipe::register(signal, waker.try_clone()?)?;
             Ok(raised)
@@ -51,7 +51,7 @@ impl Signals {
         while (&self.wake).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
     }
 
-    /// The signal that asks us to end. It stays raised: nothing revokes it.
+    /// The signal that asks us to end. The flag stays set, because such a request is never withdrawn.
     pub fn end(&self) -> Option<EndSignal> {
         let raised = |flag: &AtomicBool| flag.load(Ordering::SeqCst);
         if raised(&self.terminate) {
@@ -65,17 +65,17 @@ impl Signals {
         }
     }
 
-    /// Whether SIGINT came since this was last asked, for a mode that takes it as "end the turn" and not as "leave".
+    /// Whether SIGINT came since the last call, for a mode in which it ends the turn and not the process.
     pub fn take_interrupt(&self) -> bool {
         self.interrupt.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether the terminal changed its size since this was last asked.
+    /// Whether the size of the terminal changed since the last call.
     pub fn take_resized(&self) -> bool {
         self.resized.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether a flag is up that nobody looked at yet, so that waiting would be wrong.
+    /// Whether a flag is set that was not handled yet, so that waiting would be wrong.
     pub fn any(&self) -> bool {
         self.end().is_some() || self.resized.load(Ordering::SeqCst)
     }

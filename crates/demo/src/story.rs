@@ -1,5 +1,5 @@
-//! What the demo agent does with an ordinary prompt: some ten seconds of honest work on its scratch project. It looks at
-//! how far that project is, so a second prompt (or a resumed conversation) goes on where the first one stopped.
+//! What the demo agent does with an ordinary prompt: some ten seconds of real work on its scratch project. It checks
+//! how far that project is, so a second prompt (or a resumed conversation) continues where the first one stopped.
 
 use std::io;
 

@@ -1,7 +1,8 @@
 //! The tools, which really work: a shell command as a child process, reading a file, changing a file.
 //!
-//! A command is a process group of its own. It is over when its shell has ended, whatever it left in the background. A
-//! command that is dropped before that is killed, group and all, and collected: no way out of a turn leaves one behind.
+//! A command is a process group of its own. It ends when its shell has exited, even if background processes are still
+//! running. A command that is dropped before that is killed with its group, and its exit is collected. So no command
+//! outlives its turn.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -11,10 +12,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// More output of a tool than this is not kept.
+/// Of a tool's output, no more bytes than this are kept.
 const LONGEST_OUTPUT: usize = 30_000;
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Given {
     pub text: String,
@@ -31,13 +32,13 @@ impl Given {
     }
 }
 
-/// A shell command under way.
+/// A running shell command.
 pub struct Running {
     child: Child,
     pid: Pid,
-    /// Readable when the child has ended.
+    /// Readable when the child has exited.
     pidfd: OwnedFd,
-    /// What it prints; none after the last holder of the other side is gone.
+    /// What it prints; `None` once no process has the other end open.
     pipe: Option<io::PipeReader>,
     printed: Vec<u8>,
     ended: bool,
@@ -67,14 +68,14 @@ impl Running {
         }
     }
 
-    /// What to poll before it is worth to call [`Running::go_on`] again.
+    /// What to poll before the next call of [`Running::go_on`].
     pub fn watched(&self) -> Vec<BorrowedFd<'_>> {
         std::iter::once(self.pidfd.as_fd()).chain(self.pipe.as_ref().map(|pipe| pipe.as_fd())).collect()
     }
 
-    /// Takes what was printed since; the result once the command is over.
+    /// Takes what was printed since the last call. Returns the result once the command has ended.
     pub fn go_on(&mut self) -> io::Result<Option<Given>> {
-        // Asked before the pipe is read: what an ended child printed is in the pipe by then.
+        // Checked before the pipe is read: everything that an exited child printed is in the pipe by then.
         let status = self.child.try_wait()?;
         self.ended = status.is_some();
         self.read_pipe()?;
@@ -104,7 +105,7 @@ impl Running {
             (Some(0), _) => return Given::good(printed),
             (Some(code), _) => format!("Exit code {code}"),
             (None, Some(signal)) => format!("Killed by signal {signal}"),
-            (None, None) => "Ended, nobody knows how".to_owned(),
+            (None, None) => "Ended in an unknown way".to_owned(),
         };
         Given::bad(if printed.is_empty() { end } else { format!("{end}\n{printed}") })
     }
@@ -113,7 +114,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
-            // Not collected yet, so the group's number is still its own.
+            // Its exit is not collected yet, so the number of the process group cannot belong to another group.
             let _ = kill_process_group(self.pid, Signal::KILL);
             let _ = self.child.wait();
         }
@@ -127,7 +128,7 @@ pub fn read(file: &Path) -> Given {
     }
 }
 
-/// Replaces `old`, which must stand in the file exactly once, by `new`.
+/// Replaces `old`, which must occur exactly once in the file, by `new`.
 pub fn edit(file: &Path, old: &str, new: &str) -> Given {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -135,7 +136,7 @@ pub fn edit(file: &Path, old: &str, new: &str) -> Given {
     };
     match text.matches(old).count() {
         1 => {}
-        count => return Given::bad(format!("the text to replace stands {count} times in {}", file.display())),
+        count => return Given::bad(format!("the text to replace occurs {count} times in {}", file.display())),
     }
     match std::fs::write(file, text.replacen(old, new, 1)) {
         Ok(()) => Given::good(format!("The file {} has been updated.", file.display())),

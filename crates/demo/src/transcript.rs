@@ -1,11 +1,11 @@
-//! The conversation on disk, kept as carelessly as the original keeps it.
+//! The conversation on disk, with the same weak guarantees as in Claude Code.
 //!
-//! A line is printed first and stands in the file some 100 ms later: lines gather until none came for that long (or the
-//! batch is big), then they are appended by one write, never synced. So SIGKILL at the end of a turn loses its reply,
-//! always, which a keeper of this agent must handle. What the original does in 29 to 102 ms is done here
-//! at the late end, on purpose.
+//! A line is printed first and written to the file some 100 ms later: lines are collected until none came for that long
+//! (or the batch is big), then they are appended with one write, never synced. So SIGKILL at the end of a turn always
+//! loses its reply, and a keeper of this agent must handle that. Claude Code takes 29 to 102 ms; the demo agent takes
+//! the longest of these times on purpose.
 //!
-//! Promises: a line is never written twice; a torn last line from an earlier death does not spoil ours; a full disk
+//! Promises: a line is never written twice; a torn last line of an earlier process does not damage ours; a full disk
 //! delays lines and loses none while the process lives.
 
 use std::collections::HashSet;
@@ -21,14 +21,14 @@ use uuid::Uuid;
 
 use crate::leave::Trouble;
 
-/// So that a stream of lines without a pause still reaches the disk.
+/// A batch of this size is written at once, so that a stream of lines without a pause still reaches the disk.
 const BIG_BATCH: usize = 1 << 20;
 /// How long to wait before trying a failed write again.
 const SECOND_TRY: Duration = Duration::from_secs(1);
-/// A longer folder name than this is cut: the file system allows 255 bytes.
+/// A longer folder name is cut: the file system allows 255 bytes.
 const LONGEST_NAME: usize = 200;
 
-/// Where the demo agent with the home folder `home` keeps the conversation `session` it leads in `cwd`.
+/// Where the demo agent with the home folder `home` keeps the conversation `session` that it has in `cwd`.
 pub fn path(home: &Path, cwd: &Path, session: Uuid) -> PathBuf {
     let cwd = cwd.to_string_lossy();
     let mut folder: String =
@@ -40,7 +40,7 @@ pub fn path(home: &Path, cwd: &Path, session: Uuid) -> PathBuf {
     home.join("projects").join(folder).join(format!("{session}.jsonl"))
 }
 
-/// The file of a conversation that was begun in this folder, or else in any other.
+/// The file of a conversation that was begun in this folder, or else in any other folder.
 fn anywhere(place: &Place<'_>, session: Uuid) -> PathBuf {
     let here = path(place.home, place.cwd, session);
     if here.exists() {
@@ -92,7 +92,7 @@ impl Transcript {
         }
     }
 
-    /// Begins with all that another conversation has on disk, which stays as it is.
+    /// Begins with everything that another conversation has on disk. The other conversation is not changed.
     pub fn fork(place: &Place<'_>, origin: Uuid, late: Duration) -> Result<Transcript, Trouble> {
         let mut transcript = Transcript::create(place, late)?;
         let from = anywhere(place, origin);
@@ -121,7 +121,7 @@ impl Transcript {
         }
     }
 
-    /// Takes in what earlier processes wrote. A line that cannot be read is skipped, wherever it stands.
+    /// Takes in what earlier processes wrote. A line that cannot be parsed is skipped, wherever it is.
     fn remember(&mut self, bytes: &[u8]) {
         for line in bytes.split(|byte| *byte == b'\n') {
             let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
@@ -142,7 +142,7 @@ impl Transcript {
         self.turns
     }
 
-    /// Whether a prompt with this uuid is new; from now on it is not.
+    /// Whether a prompt with this uuid is new. Records the uuid.
     pub fn accept(&mut self, uuid: &str) -> bool {
         self.known.insert(uuid.to_owned())
     }
@@ -152,10 +152,10 @@ impl Transcript {
         self.add(uuid, "user", json!({"role": "user", "content": text}));
     }
 
-    /// Puts a line at the end of the batch.
+    /// Adds a line to the batch.
     pub fn add(&mut self, uuid: &str, kind: &str, message: Value) {
         if self.batch.len() >= BIG_BATCH {
-            // A failure keeps the batch, and the next try is due in a moment.
+            // After a failure the batch is kept, and the next try is due in a moment.
             let _ = self.write();
         }
         let line = json!({
@@ -182,7 +182,7 @@ impl Transcript {
 
     /// Appends the batch to the file.
     pub fn write(&mut self) -> Result<(), Trouble> {
-        // A line break for a torn line is no reason to touch the file.
+        // The line break that ends a torn line is not written alone.
         if self.due.is_none() {
             return Ok(());
         }
@@ -199,7 +199,7 @@ impl Transcript {
         while !self.batch.is_empty() {
             match file.write(&self.batch) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                // What stands in the file is forgotten here, so that a second try goes on behind it.
+                // Bytes that were written are removed from the batch, so that the next try continues after them.
                 Ok(written) => drop(self.batch.drain(..written)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_nobody_led_cannot_be_resumed() {
+    fn an_unknown_conversation_cannot_be_resumed() {
         let home = tempfile::tempdir().unwrap();
         assert!(matches!(Transcript::resume(&place(home.path()), LATE), Err(Trouble::UnknownConversation(_))));
     }
@@ -303,7 +303,7 @@ mod tests {
     fn a_write_that_fails_is_tried_again_with_nothing_lost() {
         let home = tempfile::tempdir().unwrap();
         let mut transcript = Transcript::create(&place(home.path()), LATE).unwrap();
-        // A file where the folder should be.
+        // A file in the place of the folder.
         std::fs::write(home.path().join("projects"), "").unwrap();
         transcript.add_prompt("p1", "hello");
         assert!(transcript.write().is_err());

@@ -1,5 +1,5 @@
-//! What a turn is made of: text that comes word by word, tools, questions, pauses. Stories and scripts are written with
-//! these, line after line; that they can be cut off anywhere is this file's business.
+//! The parts of a turn: text that comes word by word, tools, questions, pauses. Stories and scripts are sequences of
+//! these. This file makes sure that they can be cut off at any point.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use crate::leave::{Cut, LastTurn, Leave};
 use crate::script;
 use crate::tools::{self, Given, Running};
 
-/// The time a word takes to come.
+/// The pause after a word.
 const WORD: Duration = Duration::from_millis(50);
 /// The time before an answer of the model begins.
 const THOUGHT: Duration = Duration::from_millis(900);
-/// The time a change to a file takes, so that the eye can follow.
+/// The pause before a change to a file, so that people can follow.
 const LOOK: Duration = Duration::from_millis(300);
-/// A text comes in at most so many pieces, however long it is.
+/// A text comes in at most this many pieces.
 const MOST_PIECES: usize = 200;
 
-/// Invented prices in millionths of a dollar, so that the cost grows as it would.
+/// Invented prices in millionths of a dollar, so that the cost grows as with a real model.
 const PRICE_OF_INPUT_TOKEN: u64 = 1;
 const PRICE_OF_OUTPUT_TOKEN: u64 = 5;
 
-/// Plays the whole turn that `prompt` asks for.
+/// Plays the whole turn for a prompt.
 pub fn play(agent: &mut Agent, prompt: &Prompt) -> Result<LastTurn, Leave> {
     let started = Instant::now();
     agent.begin_turn(prompt)?;
@@ -56,20 +56,20 @@ pub fn play(agent: &mut Agent, prompt: &Prompt) -> Result<LastTurn, Leave> {
     Ok(last_turn)
 }
 
-/// A turn under way.
+/// A running turn.
 pub struct Turn<'a> {
     agent: &'a mut Agent,
-    /// Of the model's present answer.
+    /// The id of the model's current answer.
     answer_id: String,
     rounds: u64,
-    /// Of the whole turn.
+    /// The usage of the whole turn.
     usage: Usage,
-    /// What the model would read before its next answer.
+    /// The tokens that the model would read before its next answer.
     context_tokens: u64,
     denied: Vec<Question>,
 }
 
-/// How an edit went.
+/// The result of an edit.
 pub enum Edited {
     Done,
     Denied { reason: String },
@@ -96,7 +96,7 @@ impl<'a> Turn<'a> {
         self.agent.turns_before()
     }
 
-    /// The model begins another answer; text and tool calls up to the next one belong to it.
+    /// Begins another answer of the model; text and tool calls up to the next one belong to it.
     pub fn think(&mut self) -> Result<(), Cut> {
         self.rounds += 1;
         self.answer_id = format!("msg_demo_{}", Uuid::new_v4().simple());
@@ -105,12 +105,12 @@ impl<'a> Turn<'a> {
         self.pause(THOUGHT)
     }
 
-    /// Adds to what the model has cost.
+    /// Adds to the cost of the model.
     pub fn spend(&mut self, micro_usd: u64) {
         self.agent.spent_micro_usd = self.agent.spent_micro_usd.saturating_add(micro_usd);
     }
 
-    /// Says `text` word by word. What was said before an interruption stays said.
+    /// Says `text` word by word. Words that were said before an interruption stay in the conversation.
     pub fn say(&mut self, text: &str) -> Result<(), Cut> {
         let mut said = 0;
         for piece in pieces(text) {
@@ -163,7 +163,7 @@ impl<'a> Turn<'a> {
         Ok(given)
     }
 
-    /// Changes a file, if it may.
+    /// Changes a file, if that is allowed.
     pub fn edit(&mut self, file: &Path, old: &str, new: &str) -> Result<Edited, Cut> {
         let call = ToolCall::Edit { file: file.to_owned(), old: old.to_owned(), new: new.to_owned() };
         let id = self.call(&call)?;
@@ -187,7 +187,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks for a permission for its own sake.
+    /// Asks for a permission without doing anything with it.
     pub fn ask_only(&mut self, text: &str) -> Result<Verdict, Cut> {
         let call = ToolCall::Ask { text: text.to_owned() };
         let id = self.call(&call)?;
@@ -200,7 +200,7 @@ impl<'a> Turn<'a> {
         Ok(verdict)
     }
 
-    /// A pause for the eye; ends early when something cuts the turn off.
+    /// A pause for people who watch; ends early when the turn is cut off.
     pub fn pause(&mut self, length: Duration) -> Result<(), Cut> {
         let until = Instant::now() + self.traits().pace.of(length);
         loop {
@@ -232,7 +232,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Announces a tool call and gives its id.
+    /// Announces a tool call and returns its id.
     fn call(&mut self, call: &ToolCall) -> Result<String, Cut> {
         let id = format!("toolu_demo_{}", Uuid::new_v4().simple());
         self.tell(Block::ToolUse { id: id.clone(), call: call.clone() }, tokens(&call.gist()))?;
@@ -259,7 +259,7 @@ impl<'a> Turn<'a> {
                 Ok(Verdict::Denied { reason })
             }
             None => {
-                self.tool_result(tool_use_id.to_owned(), &Given::bad("Interrupted; nobody answered."))?;
+                self.tool_result(tool_use_id.to_owned(), &Given::bad("Interrupted before an answer came."))?;
                 Err(Cut::Interrupted)
             }
         }
@@ -274,12 +274,12 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// A guess good enough for a number that means nothing.
+/// An estimate that is good enough: the number is only shown.
 fn tokens(text: &str) -> u64 {
     u64::try_from(text.len() / 4 + 1).unwrap_or(u64::MAX)
 }
 
-/// `text` cut behind white space, into words or, when there are very many, into bunches of them.
+/// `text` cut after white space, into words or, when there are very many, into groups of words.
 fn pieces(text: &str) -> Vec<&str> {
     let least = text.len() / MOST_PIECES;
     let mut pieces = Vec::new();

@@ -1,5 +1,5 @@
-//! Launches a session per prompt, each in a thread of its own, follows what is said, allows what is asked, and stops it after its
-//! turn.
+//! Launches a session per prompt, each in a thread of its own. Prints what each agent says, allows what it asks for,
+//! and stops the session after its turn.
 //!
 //! `cargo run -p ostler-engine --example foreman -- target/debug/ostler demo "say one" "say two"`
 

@@ -1,8 +1,10 @@
-//! Putting sessions away, and bringing them back. What was put away is out of the way of lists; it is read as before.
+//! Archiving sessions and restoring them. Lists do not show archived sessions unless asked to; apart from that, they
+//! are read as before.
 
 use crate::error::{Error, Result};
 use crate::moved;
 use crate::notice::Notice;
+use crate::orphans;
 use crate::owners::refuse_others;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
@@ -21,24 +23,24 @@ use ostler_view::look;
 use std::path::Path;
 use std::time::Duration;
 
-/// A session that is ended first, as `stop` does it, and then put away.
+/// A session that is being ended, as `stop` does it, and is archived afterwards.
 pub struct Archiving {
     place: Place,
     asked: Result<Stopping>,
 }
 
-/// A session that was brought back.
+/// A restored session.
 #[derive(Debug)]
 pub struct Restored {
-    /// What a person should know about what happened to its transcript meanwhile, if anything did.
+    /// A warning for the user when the transcript was changed, removed or created while the session was archived.
     pub alarm: Option<String>,
-    /// The files that were damaged in the archive. A record is beside its name, with `.damaged` at the end.
+    /// The files that were damaged in the archive. A damaged record is kept under its name with `.damaged` at the end.
     pub damaged: Vec<String>,
 }
 
 fn about(place: &Place, error: Error) -> Error {
     let error = match error {
-        // The session is named already.
+        // `Error::About` names the session already.
         Error::Store(error) => Error::Store(error.without_session()),
         error => error,
     };
@@ -46,7 +48,7 @@ fn about(place: &Place, error: Error) -> Error {
 }
 
 impl Engine {
-    /// Asks all of these sessions to end. Put each away with [`Engine::archive`].
+    /// Asks all of these sessions to end. [`Engine::archive`] then archives each of them.
     #[must_use]
     pub fn stop_to_archive(&self, places: Vec<Place>) -> Vec<Archiving> {
         let stop = stop::Stop { how: StopHow::Interrupt, grace: self.config.grace, why: "archive".to_owned() };
@@ -61,12 +63,12 @@ impl Engine {
         places.into_iter().map(ask).collect()
     }
 
-    /// Waits until a session has ended, and puts it away.
+    /// Waits until a session has ended, and archives it.
     pub fn archive(&self, archiving: Archiving, tell: &mut dyn FnMut(Notice)) -> Result<End> {
         let Archiving { place, asked } = archiving;
         let end = self.until_over(&place, asked, tell).map_err(|error| moved::or_else(&place, error))?;
         self.wait_for_snapshot(place.id)?;
-        self.put_away(&place, tell)?;
+        self.archive_one_ended(&place, tell)?;
         Ok(end)
     }
 
@@ -75,7 +77,7 @@ impl Engine {
             Stopped::Ended(end) => end,
             Stopped::Damaged { damage } => return Err(Error::DamagedForArchive { id: place.id, damage }),
         };
-        // What another process is writing is not over.
+        // A conversation that another process is writing has not ended.
         if let Some(native_id) = &end.view.native_id {
             refuse_others(&self.environment, end.view.conversation_agent(), native_id, Some(&place.open()?))
                 .map_err(|error| about(place, error))?;
@@ -83,7 +85,8 @@ impl Engine {
         Ok(end)
     }
 
-    /// The sessions that nothing has been asked of for so long: ended, or kept and waiting for a message.
+    /// The sessions that have not changed for this long and have no queued message: ended, or idle and waiting for a
+    /// message.
     pub fn idle_for(&self, age: Duration) -> Result<Vec<Place>> {
         let waits = |view: &View| view.state == Phase::Idle && view.queued == 0 && is_older(view.updated, age);
         let mut places = self.home.live_places()?;
@@ -92,8 +95,8 @@ impl Engine {
         Ok(places)
     }
 
-    /// Puts away a session that has ended.
-    pub fn put_away(&self, place: &Place, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+    /// Archives a session that has ended.
+    pub fn archive_one_ended(&self, place: &Place, tell: &mut dyn FnMut(Notice)) -> Result<()> {
         let id = place.id;
         let still = Quiesced::take(place).map_err(|not| match not {
             NotQuiesced::Runs => Error::StartedAgain { id },
@@ -105,8 +108,9 @@ impl Engine {
                 return Err(Error::DamagedForArchive { id, damage: damage.clone() });
             }
         };
+        orphans::end_of_lost(place, view, tell)?;
         let folder = place.open()?;
-        // What it was is kept, also when somebody writes it while nobody looks.
+        // A copy of the transcript as it is now, in case another program changes it while the session is archived.
         if let (Some(transcript), true) = (&view.transcript, self.config.autosave.is_some())
             && let Some(words) = checkpoints::save(&folder, Path::new(transcript), clock::now())?.words(id)
         {
@@ -117,17 +121,17 @@ impl Engine {
         let archive = self.home.archive();
         let into = self.home.open_or_make(&archive.join(&month))?;
         ended::forget_in_month(self.home.root(), &month, id)?;
-        // The month's own name has to be on the disk as well before a session goes there.
+        // The name of the month's folder has to be on the disk, too, before a session is moved into it.
         self.home.open_or_make(&archive)?.sync()?;
         pause::at(Point::ArchiveNoted);
         still.rename(&into, id.as_str())?;
         pause::at(Point::ArchiveMoved);
-        // It is archived, in whatever form: one that cannot be packed now is read as a folder.
+        // The session is archived in either form: when it cannot be packed now, it is read as a folder.
         let _ = packed::lock(&archive).and_then(|lock| packed::pack(&into, id, &lock));
         Ok(())
     }
 
-    /// Brings back what was put away.
+    /// Restores an archived session.
     pub fn restore(&self, place: &Place) -> Result<Restored> {
         let id = place.id;
         if !place.archived {
@@ -146,7 +150,7 @@ impl Engine {
         }
         let still = take()?;
         let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
-        // A launch with a name takes note of all sessions while it holds this lock.
+        // A launch with a name compares it with the names of all sessions while it holds this lock.
         let names = self.home.lock_names()?;
         still.rename(&self.home.open_or_make(&self.home.sessions())?, id.as_str())?;
         drop(names);
@@ -154,12 +158,12 @@ impl Engine {
         Ok(Restored { alarm, damaged })
     }
 
-    /// Gives a session another name.
+    /// Renames a session.
     pub fn rename(&self, place: &Place, name: &str) -> Result<()> {
         if place.archived {
             return Err(Error::ArchivedWithName { session: SessionRef::at(place) });
         }
-        // Of several that want one name at once, one gets it.
+        // When several commands ask for one name at the same time, only one of them gets it.
         let _names = self.home.lock_names()?;
         let folder = place.open()?;
         if folder.session()?.name.as_deref() != Some(name) {

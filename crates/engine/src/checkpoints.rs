@@ -50,23 +50,23 @@ pub enum Speaker {
 /// Why no checkpoint was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotChosen {
-    /// There is none at all.
+    /// There are no checkpoints.
     NoCheckpoints,
-    /// None is of that time. `last`: what the newest is called.
+    /// No checkpoint is of that time.
     NoneOfThatTime {
-        /// The name of the newest.
+        /// The name of the newest checkpoint.
         last: String,
     },
-    /// Several are.
+    /// Several checkpoints are of that time.
     Ambiguous {
-        /// What the newest of them are called.
+        /// The names of the newest of them.
         newest: Vec<String>,
         /// How many older ones there are.
         more: usize,
     },
 }
 
-/// So many of those that could be meant are named.
+/// At most this many of the possible checkpoints are named.
 const NAMED: usize = 5;
 
 impl Engine {
@@ -79,12 +79,13 @@ impl Engine {
         Ok(taken.map(|(checkpoint, last)| Taken { checkpoint, last: last.and_then(in_words) }).collect())
     }
 
-    /// The same without a look into the copies.
+    /// The same without the last messages: the copies are not read.
     pub fn checkpoint_times(&self, place: &Place) -> Result<Vec<Checkpoint>> {
         Ok(checkpoints::list(&place.open()?)?)
     }
 
-    /// Makes the transcript what it was. Returns where that which it replaced is now; `None` when there was nothing.
+    /// Restores the transcript from a checkpoint. Returns where the replaced file is now; `None` when there was no
+    /// file.
     pub fn restore_checkpoint(&self, place: &Place, checkpoint: &Checkpoint) -> Result<Option<PathBuf>> {
         let take = || {
             Quiesced::take(place).map_err(|not| match not {
@@ -95,7 +96,7 @@ impl Engine {
         let was_packed = place.is_packed();
         if was_packed {
             let quiesced = take()?;
-            // Packed again, they would no longer be known to be damaged.
+            // After packing the files again, it would no longer be known that they are damaged.
             if let [first, ..] = &packed::damaged_files(&place.open()?)?[..] {
                 let reason = "the archived file is damaged".to_owned();
                 return Err(StoreError::Damaged { file: first.clone(), reason }.of(place.id).into());
@@ -105,13 +106,13 @@ impl Engine {
         let quiesced = take()?;
         let folder = place.open()?;
         let before = checkpoints::restore(&folder, checkpoint)?;
-        // What we do ourselves is no surprise at the next resume.
+        // The next resume must not report this change, which ostler made itself.
         checkpoints::settle(&folder, &checkpoint.of, clock::now())?;
         if place.archived {
             archived::note_transcript(&folder)?;
         }
         if was_packed {
-            // It is archived in either form: one that cannot be packed now is read as a folder.
+            // The session is archived in either form: when it cannot be packed now, it is read as a folder.
             let month = quiesced.parent()?;
             let _ = packed::lock(&self.home.archive()).and_then(|lock| packed::pack(&month, place.id, &lock));
         }
@@ -127,7 +128,8 @@ fn in_words(what: What) -> Option<LastMessage> {
     }
 }
 
-/// The last message in each. Copies only grow, so what is known of the checkpoint before is not read again.
+/// The last message in each checkpoint. Copies only grow, so what was read for the previous checkpoint is not read
+/// again.
 fn last_messages(folder: &Folder, all: &[Checkpoint]) -> Result<Vec<Option<What>>> {
     let run = folder.run(folder.newest_or_first()?)?;
     let agent = ostler_agents::keeps_conversation(&folder.session()?, &run.record()?);
@@ -148,7 +150,7 @@ fn last_messages(folder: &Folder, all: &[Checkpoint]) -> Result<Vec<Option<What>
     Ok(messages)
 }
 
-/// What a checkpoint is called: its time, as exact as it takes to tell it from the others.
+/// The name of a checkpoint: its time, as exact as needed to distinguish it from the others.
 #[must_use]
 pub fn name(all: &[Checkpoint], one: &Checkpoint) -> String {
     let alone =
@@ -164,8 +166,8 @@ fn exactly(at: Timestamp) -> String {
     at.to_string()
 }
 
-/// The one that is meant: `last`, the newest of at least this age (`10m`), or that of a time as [`name`] writes it, or of its beginning
-/// when no other begins so.
+/// The checkpoint that `time` names. `last`: the newest. An age (`10m`): the newest that is at least this old.
+/// Otherwise: a time as [`name`] writes it, or the beginning of one if only one checkpoint begins with it.
 pub fn choose(all: &[Checkpoint], time: &str, now: Timestamp) -> std::result::Result<Checkpoint, NotChosen> {
     let none = || match all.last() {
         Some(last) => NotChosen::NoneOfThatTime { last: name(all, last) },

@@ -1,7 +1,7 @@
-//! What could be meant by a word that is not typed to its end: sessions, labels and conversations.
+//! Completions of a partly typed word: sessions, labels and conversations.
 //!
-//! It must be quick, whatever the number of sessions: nothing is asked of the kernel or of an agent, only what a session was started as
-//! is read, and only of the newest ones.
+//! It must be fast with any number of sessions. So neither the kernel nor an agent is asked; only the record with which
+//! a session was started is read, and only of the newest sessions.
 
 use crate::foreign::stored::{self, Stored};
 use crate::settings::Engine;
@@ -10,13 +10,13 @@ use ostler_store::home::Place;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-/// So many sessions are looked at, the newest first.
+/// At most this many sessions are read, the newest first.
 const SESSIONS: usize = 300;
 
-/// So many conversations are offered.
+/// At most this many conversations are offered.
 const CONVERSATIONS: usize = 50;
 
-/// Which sessions are meant.
+/// Which sessions are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Among {
     /// Those that are not archived.
@@ -26,8 +26,8 @@ pub enum Among {
 }
 
 impl Engine {
-    /// What the newest sessions were started as, of those that begin like this or may do so, the newest first. One that cannot be read
-    /// is left out.
+    /// The records of the newest sessions whose id or name begins with `typed`, or whose name is not known without
+    /// reading them. Known matches come first, then the newest. A session that cannot be read is left out.
     #[must_use]
     pub fn sessions_like(&self, typed: &str, among: Among) -> Vec<Session> {
         let places = match among {
@@ -35,13 +35,13 @@ impl Engine {
             Among::Archived => self.home.archived_places(),
         };
         let places = places.unwrap_or_default();
-        // The names of those that have ended are in one file, so that an old one is found without reading all the others.
+        // The names of ended sessions are in one file, so that an old session is found without reading all the others.
         let index = (!typed.is_empty() && places.len() > SESSIONS).then(|| self.home.ended_index());
         let begins = |place: &Place| match index.as_ref().and_then(|index| index.once(place.id)) {
             _ if place.id.as_str().starts_with(typed) => Some(true),
             Some(ended) if ended.name.as_ref().is_some_and(|name| name.starts_with(typed)) => Some(true),
             Some(_) => None,
-            // Its name is not known yet.
+            // The index does not contain its name.
             None => Some(false),
         };
         let changed = |place: &Place| std::fs::metadata(&place.path).and_then(|folder| folder.modified());
@@ -52,7 +52,7 @@ impl Engine {
         found.iter().take(SESSIONS).filter_map(|(_, _, place)| read(place)).collect()
     }
 
-    /// The labels (`key=value`) of the newest sessions that begin like this.
+    /// Those labels (`key=value`) of the newest sessions that begin with `typed`.
     #[must_use]
     pub fn labels_like(&self, typed: &str) -> BTreeSet<String> {
         let sessions = self.sessions_like("", Among::Live).into_iter();
@@ -61,8 +61,8 @@ impl Engine {
         labels.filter(|label| label.starts_with(typed)).collect()
     }
 
-    /// `group:NAME` and `label:KEY=VALUE` of the newest sessions that begin like this. Not before a part of it was typed: there may be
-    /// many.
+    /// Those of `group:NAME` and `label:KEY=VALUE` of the newest sessions that begin with `typed`. Empty when nothing
+    /// was typed: there may be many.
     #[must_use]
     pub fn selectors_like(&self, typed: &str) -> BTreeSet<String> {
         if typed.is_empty()
@@ -78,8 +78,8 @@ impl Engine {
         words.filter(|word| word.starts_with(typed)).collect()
     }
 
-    /// Conversations that the agents keep and that begin like this, the newest first. By the names of files alone: none is opened but
-    /// where the id is in the first lines, and no database.
+    /// Conversations that the agents keep and whose id begins with `typed`, the newest first. They are found by file
+    /// names: a file is opened only where the id is in its first lines, and no database is opened.
     #[must_use]
     pub fn conversations_like(&self, typed: &str) -> Vec<Stored> {
         let mut found = stored::in_files(&self.environment.lookup());

@@ -1,5 +1,5 @@
-//! `$XDG_CONFIG_HOME/ostler/config.toml`: what a person may set. Everything has a default; an unknown word is a mistake
-//! that is named, because a misspelt setting that is silently ignored is worse. See `mistakes`.
+//! `$XDG_CONFIG_HOME/ostler/config.toml`: the user's settings. Every setting has a default. An unknown setting is
+//! reported as a mistake, because a misspelt setting that is silently ignored is worse. See `mistakes`.
 
 mod mistakes;
 mod notify;
@@ -51,45 +51,45 @@ struct File {
 /// The settings of config.toml.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The agent of prompts that name none.
+    /// The agent for prompts that name no agent.
     pub default_agent: Option<String>,
     /// The byte that the detach key sends.
     pub detach_key: u8,
-    /// `ostler` alone opens the dashboard.
+    /// `ostler` without arguments opens the dashboard.
     pub opens_dashboard: bool,
-    /// How long what is left of a program may take to leave by itself.
+    /// How long the remaining processes of a program may take to exit by themselves.
     pub linger: Duration,
     /// How long `stop` waits before it kills.
     pub grace: Duration,
-    /// So many bytes of the output of a terminal are kept.
+    /// At most this many bytes of a terminal's output are kept.
     pub terminal_output_limit: u64,
-    /// What a headless run may print; `None`: without limit.
+    /// How many bytes a headless run may print; `None`: no limit.
     pub output_limit: Option<u64>,
-    /// What must stay free on the disk; `None`: the default, 0: nothing.
+    /// How many bytes must stay free on the disk; `None`: the default, 0: no minimum.
     pub min_free_space: Option<u64>,
     /// How often the transcript is copied while a turn runs; `None`: never.
     pub autosave: Option<Duration>,
     /// Snapshots of the working tree are taken at the end of each turn.
     pub snapshots: bool,
-    /// Larger files are not in them.
+    /// Larger files are not in the snapshots.
     pub snapshot_file_limit: u64,
-    /// After how long a turn that only retries is an alarm; `None`: never.
+    /// After how long a turn that only retries raises an alarm; `None`: never.
     pub retry_alarm: Option<Duration>,
-    /// How long an agent behind a protocol may take to answer before that is an alarm; `None`: for ever.
+    /// How long an agent behind a protocol may take to answer before an alarm is raised; `None`: no limit.
     pub answer_within: Option<Duration>,
-    /// How long after its end a session is put away, and how long after that it is deleted; `None`: never.
+    /// How long after its end a session is archived; `None`: never.
     pub archive_after: Option<Duration>,
-    /// Archived sessions are deleted after this time.
+    /// After how long an archived session is deleted; `None`: never.
     pub purge_after: Option<Duration>,
-    /// For every session that is started without others.
+    /// For every session that is started without limits of its own.
     pub limits: Limits,
-    /// A person's own, by name.
+    /// The user's own agents, by name.
     pub agents: BTreeMap<String, OwnAgent>,
-    /// What sessions of an agent do by themselves, by its name.
+    /// The rules of an agent's sessions, by the agent's name.
     pub rules: BTreeMap<String, Rules>,
-    /// Of what a person is to be told, and how; `None`: of nothing.
+    /// Which notifications are sent, and how; `None`: none.
     pub notify: Option<Notify>,
-    /// The queues that there are, by name.
+    /// All queues, by name.
     pub queues: BTreeMap<String, QueueSettings>,
     /// What is wrong with the file.
     pub mistakes: Vec<Mistake>,
@@ -124,7 +124,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What is wrong with the file is in [`Config::mistakes`]; those settings have their defaults.
+    /// Reads the file. What is wrong with it is in [`Config::mistakes`]; wrong settings have their defaults.
     pub fn load(variable: &dyn Fn(&str) -> Option<String>) -> Config {
         let Some(path) = path(variable) else {
             return Config::default();
@@ -148,7 +148,7 @@ impl Config {
         config
     }
 
-    /// The settings of a file; the error is in words.
+    /// The settings of a file; the error is a text for the user.
     fn check(file: File) -> std::result::Result<Config, String> {
         let default = Config::default();
         let duration = |text: Option<String>, default| text.map_or(Ok(default), |text| parse_duration(&text));
@@ -225,9 +225,9 @@ impl Config {
         })
     }
 
-    /// Fails when a setting is wrong that every new session needs.
+    /// Fails when a setting that every new session needs is wrong.
     pub fn needs_for_launch(&self) -> Result<()> {
-        let mistake = self.mistakes.iter().find(|mistake| mistake.keeps_from_launching());
+        let mistake = self.mistakes.iter().find(|mistake| mistake.prevents_launch());
         mistake.map_or(Ok(()), |mistake| Err(Error::Config(mistake.clone())))
     }
 
@@ -239,7 +239,7 @@ impl Config {
             .map_or(Ok(()), |mistake| Err(Error::Config(mistake.clone())))
     }
 
-    /// The agent of a person's own that has this name; fails when it is described wrongly.
+    /// The user's own agent with this name; fails when its description is wrong.
     pub fn own_agent(&self, name: &str) -> Result<Option<(&str, &OwnAgent)>> {
         if let Some(mistake) = self.mistakes.iter().find(|mistake| mistake.is_of_agent(name)) {
             return Err(Error::Config(mistake.clone()));
@@ -247,7 +247,7 @@ impl Config {
         Ok(self.agents.get_key_value(name).map(|(name, own)| (name.as_str(), own)))
     }
 
-    /// How long processes that a program left behind may take to exit.
+    /// How long the remaining processes of a program may take to exit by themselves.
     pub fn linger_ms(&self) -> u64 {
         milliseconds(self.linger)
     }
@@ -262,15 +262,15 @@ impl Config {
         self.autosave.map(milliseconds)
     }
 
-    /// How long an agent behind a protocol may take to answer before that is an alarm.
+    /// How long an agent behind a protocol may take to answer before an alarm is raised.
     pub fn answer_within_ms(&self) -> Option<u64> {
         self.answer_within.map(milliseconds)
     }
 }
 
-/// What a headless run may print unless it is configured.
+/// How many bytes a headless run may print by default.
 const OUTPUT_LIMIT: u64 = 2 << 30;
-/// Less is dropped or held before anybody has read it.
+/// The smallest limit that is accepted: with less, output is dropped or held before it can be read.
 const LEAST_OUTPUT: u64 = 1 << 20;
 
 fn parse_output_limit(text: &str) -> std::result::Result<u64, String> {
@@ -280,15 +280,15 @@ fn parse_output_limit(text: &str) -> std::result::Result<u64, String> {
     }
 }
 
-/// What the file says about output now, for a keeper that holds some.
+/// The limits of output that the file has now, for a keeper that holds output back.
 pub fn output_bounds(environment: &Environment) -> Option<OutputBounds> {
     let config = Config::load(&environment.lookup());
     config.needs_for_launch().ok()?;
     Some(OutputBounds { limit: config.output_limit, min_free: config.min_free_space })
 }
 
-/// What the file says about notifications now; `None` when it asks for none, or wrongly. A file in which the word is not even
-/// written is not parsed: keepers ask at the end of every turn.
+/// The settings for notifications that the file has now; `None` when it has none, or wrong ones. A file that does not
+/// contain the word is not parsed, because keepers ask at the end of every turn.
 pub fn notify_settings(environment: &Environment) -> Option<Notify> {
     let text = std::fs::read_to_string(path(&environment.lookup())?).ok()?;
     if !text.contains("notify") {
@@ -298,8 +298,8 @@ pub fn notify_settings(environment: &Environment) -> Option<Notify> {
     Some(notify::at_home(settings, &environment.lookup()))
 }
 
-/// Whether snapshots of working trees are to be taken now. A file in which the word is not even written is not parsed: keepers ask at
-/// the end of every turn.
+/// Whether snapshots of working trees are to be taken now. A file that does not contain the word is not parsed, because
+/// keepers ask at the end of every turn.
 pub fn takes_snapshots(environment: &Environment) -> bool {
     let text = path(&environment.lookup()).and_then(|path| std::fs::read_to_string(path).ok());
     !text.is_some_and(|text| text.contains("snapshots")) || Config::load(&environment.lookup()).snapshots
@@ -309,14 +309,14 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Where the file is, whether there is one or not.
+/// The path of the file, whether it exists or not.
 pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
     Some(folder.join("ostler/config.toml"))
 }
 
-/// The settings that there are.
+/// All settings.
 pub const KEYS: [&str; 19] = [
     "default_agent",
     "detach_key",
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What stands in the file becomes settings or one line of complaint.
+    /// Loads a file with these bytes; the error is its first mistake.
     fn load(bytes: &[u8]) -> std::result::Result<(), String> {
         let home = tempfile::tempdir().map_err(|error| error.to_string())?;
         let folder = home.path().join("ostler");
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_beyond_all_measure_is_a_complaint() {
+    fn a_duration_that_is_too_large_is_refused() {
         let days = "213503982334601d".repeat(2);
         assert!(load(format!("grace = \"{days}\"").as_bytes()).is_err());
     }

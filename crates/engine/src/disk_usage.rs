@@ -1,4 +1,4 @@
-//! What sessions use on the disk, and what is left of it.
+//! How much disk space sessions use, and how much is free.
 
 use crate::error::Result;
 use crate::settings::Engine;
@@ -22,9 +22,9 @@ pub struct SessionOnDisk {
     pub name: Option<String>,
     /// Whether it is archived.
     pub archived: bool,
-    /// All of it, in bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// The same by what it is.
+    /// Its size by kind of data.
     #[serde(flatten)]
     pub usage: DiskUsage,
 }
@@ -32,7 +32,7 @@ pub struct SessionOnDisk {
 /// What was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HomeOnDisk {
-    /// The version of this object's form.
+    /// The version of this object's format.
     pub schema: u32,
     /// The largest first.
     pub sessions: Vec<SessionOnDisk>,
@@ -42,9 +42,9 @@ pub struct HomeOnDisk {
     pub total: u64,
     /// Free bytes of the file system. `None` when the home does not exist yet.
     pub disk_free: Option<u64>,
-    /// Its size.
+    /// The size of the file system.
     pub disk_size: Option<u64>,
-    /// Below this many free bytes no session is started; 0 means never.
+    /// While fewer bytes than this are free, sessions write no output; 0: no minimum.
     pub min_free_space: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Engine {
             Some(places) => places,
             None => self.home.live_places()?.into_iter().chain(self.home.archived_places()?).collect(),
         };
-        // Always in the same order, so that a file of two sessions counts for the same one.
+        // Always in the same order, so that a file that two sessions share is always counted for the same one.
         places.sort_by_key(|place| place.id);
         let mut counter = Counter::default();
         let mut sessions = Vec::new();

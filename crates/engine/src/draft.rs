@@ -1,5 +1,5 @@
-//! `draft`: the message that a person was writing when their terminal went away. Written with every change, so that not
-//! even a SIGKILL loses more than the last key, and removed once the message is sent or emptied.
+//! `draft`: the message that a person was writing when their terminal was closed. The file is written with every
+//! change, so that even a SIGKILL loses no more than the last key. It is removed once the message is sent or emptied.
 
 use crate::error::Result;
 use crate::settings::Engine;
@@ -13,7 +13,7 @@ const NAME: &str = "draft";
 #[derive(Debug)]
 pub struct Draft {
     folder: Folder,
-    /// What is in the file as far as we know; another client's draft is not ours to remove.
+    /// What this client has read from or written to the file. The draft of another client must not be removed.
     kept: String,
 }
 
@@ -25,7 +25,7 @@ impl Engine {
 }
 
 impl Draft {
-    /// One that cannot be read is empty.
+    /// A draft that cannot be read is empty.
     fn load(folder: Folder) -> Draft {
         let bytes = folder.dir().read(NAME).ok().flatten().unwrap_or_default();
         Draft { folder, kept: String::from_utf8(bytes).unwrap_or_default() }
@@ -37,7 +37,8 @@ impl Draft {
         &self.kept
     }
 
-    /// Keeps the message as it is now. An empty one is removed. A full disk is no reason to keep a person from writing.
+    /// Stores the message as it is now. An empty one is removed. Errors are ignored: a person can go on writing even
+    /// when the disk is full.
     pub fn keep(&mut self, text: &str) {
         if text == self.kept {
             return;

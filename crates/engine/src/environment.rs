@@ -1,4 +1,5 @@
-//! The environment that a face passes in: its variables and its working folder, as they were when the engine was opened.
+//! The environment that a face passes in: its variables and its working folder, as they were when the engine was
+//! opened.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,36 +11,37 @@ pub struct Environment {
     variables: Vec<(OsString, OsString)>,
     /// `None` when it was deleted.
     folder: Option<PathBuf>,
-    /// Rows and columns of the terminal in which a person sits, for sessions that are started from there.
+    /// Rows and columns of the user's terminal, for sessions that are started from it.
     pub window: Option<(u16, u16)>,
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     #[must_use]
     pub fn of_process() -> Environment {
         Environment { variables: std::env::vars_os().collect(), folder: std::env::current_dir().ok(), window: None }
     }
 
-    /// One with these variables and this working folder, for a face that serves others and for tests.
+    /// An environment with these variables and this working folder, for tests and for a face that serves other
+    /// processes.
     #[must_use]
     pub fn new(variables: Vec<(OsString, OsString)>, folder: Option<PathBuf>) -> Environment {
         Environment { variables, folder, window: None }
     }
 
-    /// A variable, when it is text.
+    /// A variable, if its value is valid UTF-8.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(known, _)| known == OsStr::new(name));
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
     }
 
-    /// The same as a function, for those below the engine.
+    /// The same as a function, for the crates below the engine.
     pub fn lookup(&self) -> impl Fn(&str) -> Option<String> + '_ {
         |name| self.variable(name)
     }
 
-    /// All of them.
+    /// All variables.
     #[must_use]
     pub fn variables(&self) -> &[(OsString, OsString)] {
         &self.variables

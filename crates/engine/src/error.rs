@@ -1,7 +1,7 @@
 //! What can go wrong, with what a face needs to decide: which session, what kind, which process is concerned.
 //!
-//! The text of an error says what is wrong, in one sentence without a full stop. What to do about it depends on the face, and is
-//! added there.
+//! The text of an error says what is wrong, in one sentence without a full stop. What to do about it depends on the
+//! face, and is added there.
 
 use crate::adopt::AdoptRefusal;
 use crate::config::Mistake;
@@ -25,15 +25,15 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum Error {
-    /// What was asked for cannot be handed over.
+    /// The result cannot be written.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
     #[error("neither OSTLER_HOME nor HOME is set")]
     NoHome,
-    /// Nothing is configured that could be tried.
+    /// No notifications are configured.
     #[error("config.toml has no [notify]")]
     NoNotifications,
-    /// No session is named like this. `nearest`: the name that was probably meant.
+    /// The word names no session. `nearest`: the name that was probably meant.
     #[error("{error}")]
     NotFound { error: NotFound, nearest: Option<String> },
     #[error(transparent)]
@@ -45,17 +45,17 @@ pub enum Error {
     Launch(LaunchError),
     #[error("the disk is full")]
     DiskFull,
-    /// A setting is wrong that is needed.
+    /// A setting that the command needs is wrong.
     #[error("{}", .0.place_and_words())]
     Config(Mistake),
-    /// A limit of a session is not one.
+    /// A limit of a session is not valid.
     #[error("{0}")]
     Limit(String),
 
     // Starting sessions.
     #[error(transparent)]
     Unlaunchable(#[from] LaunchRefusal),
-    /// Git does not do it.
+    /// Git cannot do what was asked.
     #[error(transparent)]
     Git(#[from] GitError),
     /// Another session works in the same tree.
@@ -64,26 +64,29 @@ pub enum Error {
     /// The session has no tree of its own.
     #[error("{session} has no worktree of its own")]
     NoWorktree { session: SessionRef },
-    /// An agent that is to review cannot be kept from writing.
+    /// Its worktree is as it was when the session began.
+    #[error("{session} has changed nothing")]
+    NothingChanged { session: SessionRef },
+    /// The agent of a review cannot be prevented from writing.
     #[error("{agent} has no mode in which it can only read")]
     CannotOnlyRead { agent: String },
     /// There is no conversation to continue.
     #[error("{session} cannot be handed over, because commands and jobs have no conversation")]
     NothingToHandOver { session: SessionRef },
-    /// Its turn is not over, or it asks something.
-    #[error("{session} is still at work")]
+    /// Its turn is not over, or it asks a question.
+    #[error("{session} is still working")]
     StillWorks { session: SessionRef },
-    /// Its worktree came from no branch, so it is not known where its work belongs.
+    /// Its worktree was not made from a branch, so it is not known where its work belongs.
     #[error("{session} was not started from a branch")]
     NoTarget { session: SessionRef },
-    /// It was started alone.
+    /// It was not started in a group.
     #[error("{session} is in no group")]
     InNoGroup { session: SessionRef },
-    /// It was told to leave it, and has put everything back.
+    /// The caller interrupted the operation, and everything was put back.
     #[error("interrupted")]
     Left,
-    /// Others move a branch faster than it can be built on.
-    #[error("the branch {branch} moves all the time")]
+    /// Other processes change the branch faster than the work can be built on it.
+    #[error("the branch {branch} keeps changing")]
     BranchMoves { branch: String },
     /// Work would be lost with a worktree.
     #[error("the worktree {name} {}", .loss.words())]
@@ -94,7 +97,7 @@ pub enum Error {
     /// There is no snapshot of its working tree.
     #[error("{session} has no snapshots of its files{}", .why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
     NoSnapshots { session: SessionRef, why: Option<String> },
-    /// There is none of this turn. `turns`: of which there are.
+    /// There is no snapshot after this turn. `turns`: the turns that have one.
     #[error("{session} has no snapshot of its files after turn {turn}")]
     NoSnapshot { session: SessionRef, turn: u32, turns: String },
     /// Files that are in no snapshot would have to be replaced.
@@ -106,7 +109,7 @@ pub enum Error {
     /// A check ended without a result.
     #[error("the check was stopped, so nothing is known about {session}")]
     CheckStopped { session: SessionRef },
-    /// It has had so many.
+    /// The session has only `turns` turns.
     #[error("{session} has no turn {turn}")]
     NoSuchTurn { session: SessionRef, turn: u32, turns: u32 },
     /// Its transcript does not show where a turn begins.
@@ -138,7 +141,7 @@ pub enum Error {
     OtherUser { id: SessionId },
     #[error("session {id} has no keeper, and none can be started")]
     NoKeeper { id: SessionId },
-    /// Its keeper has refused, in its words.
+    /// Its keeper has refused the request; `why` is the keeper's text.
     #[error("{session}: {why}")]
     Refused { session: SessionRef, why: String },
     /// It has not ended.
@@ -160,7 +163,7 @@ pub enum Error {
     // Messages, answers and waiting.
     #[error("{session} is archived")]
     Archived { session: SessionRef },
-    /// Its name stays as it is, too.
+    /// It is archived, so it cannot be renamed.
     #[error("{session} is archived")]
     ArchivedWithName { session: SessionRef },
     #[error("{session} is a command and takes no messages")]
@@ -168,7 +171,7 @@ pub enum Error {
     #[error("{session} is a job and takes no messages")]
     JobTakesNoMessages {
         session: SessionRef,
-        /// A session of it that takes them.
+        /// A session of the job that takes messages.
         running: Option<SessionId>,
     },
     #[error("{session} has ended, so there is no terminal to type into")]
@@ -190,7 +193,7 @@ pub enum Error {
     EndedAndAsksNothing { session: SessionRef },
     #[error("{}", match .why { Some(why) => format!("{session}: {why}"), None => format!("{session} has ended") })]
     NothingToInterrupt { session: SessionRef, why: Option<String> },
-    /// Its turns are not seen, so that their end cannot be waited for.
+    /// Its turns are not reported, so their end cannot be waited for.
     #[error("{}", match .mode {
         _ if .agent == "command" => format!("{session} is a command and has no turns"),
         Mode::Terminal => format!("{agent} does not report its turns in a terminal"),
@@ -290,7 +293,7 @@ pub enum Error {
     Unreadable { path: PathBuf, error: String },
     #[error("{} cannot be repaired: {error}", .path.display())]
     CannotRepair { path: PathBuf, error: io::Error },
-    /// The same on request.
+    /// The same when the user asked for the repair.
     #[error("{} cannot be repaired: {error}", .path.display())]
     NotRepaired { path: PathBuf, error: io::Error },
     /// A process that ostler did not start has the conversation open.
@@ -300,7 +303,7 @@ pub enum Error {
     RunsForRepair { session: SessionRef, pid: Option<i32> },
     #[error("{} cannot be compared with its copies: {error}", .path.display())]
     CannotCompare { path: PathBuf, error: io::Error },
-    /// Only a copy has it, and it cannot be put back.
+    /// A part of the conversation is only in a copy of the transcript, and cannot be put back.
     #[error("{0}")]
     OnlyInCopy(String),
 }

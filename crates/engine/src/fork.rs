@@ -1,6 +1,6 @@
-//! Forking: a new session that begins as a copy of a conversation and goes its own way. The original is not touched, and may
-//! even be at work. The copy is made by the agent's own means when it first runs, with the rights that the original was given
-//! and no others.
+//! Forking: a new session that begins as a copy of a conversation and continues independently. The original is not
+//! changed, and may be working meanwhile. The agent itself makes the copy in its first run, with the rights that the
+//! original was given and no others.
 
 use crate::environment::Environment;
 use crate::error::Result;
@@ -28,13 +28,13 @@ use std::time::{Duration, Instant};
 
 /// How long after a turn a conversation may take to be on disk. Measured: 102 ms at the worst.
 const WRITING: Duration = Duration::from_secs(5);
-/// Not every folder can be watched: one that is not there yet, one instance too many.
+/// How often to look again: a folder cannot be watched when it does not exist yet, or when no inotify instance is left.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How the copy begins.
 #[derive(Clone, Debug, Default)]
 pub struct Fork {
-    /// What it is told.
+    /// Its first message.
     pub message: Option<String>,
     /// It waits for further messages after its last turn, and is started without one.
     pub keep: bool,
@@ -42,7 +42,7 @@ pub struct Fork {
     pub name: Option<String>,
     /// A person is there who can answer questions.
     pub attended: bool,
-    /// The id of the copy, when the caller has reserved one: repeated, the copy that was made is found.
+    /// The id of the copy, when the caller has reserved one: a repeated request finds the copy that was made before.
     pub id: Option<SessionId>,
     /// It gets a git worktree of its own.
     pub worktree: Option<worktrees::Asked>,
@@ -53,7 +53,7 @@ pub struct Fork {
 pub struct Forkable<'e> {
     engine: &'e Engine,
     place: Place,
-    /// What it looks like.
+    /// Its current state.
     pub view: View,
     native_id: String,
 }
@@ -77,7 +77,7 @@ impl Engine {
         }
         let folder = place.open()?;
         let written = is_written(&self.environment, &folder, &view)?;
-        // It was begun, and something else has removed what there was of it.
+        // The conversation was begun, and another program has removed its transcript.
         if !written
             && view.turns > 0
             && let Some(transcript) = proof::own_file(&folder, &view)?.filter(|path| !Path::new(path).exists())
@@ -88,7 +88,7 @@ impl Engine {
         let Some(native_id) = view.native_id.clone().filter(|_| written) else {
             return Err(ForkRefusal::NotBegun { session }.into());
         };
-        // A protocol, a recording and some agents know of no copies.
+        // Agents behind a protocol, recordings and some other agents cannot copy a conversation.
         let opens = place.open()?.run(view.run)?.record()?.plan.opens();
         let copies = ostler_agents::find(&view.agent).is_none_or(|agent| agent.copies_conversations());
         if opens || !copies || view.agent.starts_with(ostler_agents::replay::PREFIX) {
@@ -99,7 +99,7 @@ impl Engine {
 }
 
 impl Forkable<'_> {
-    /// Refuses a request that [`Forkable::start`] would refuse for what is missing in it.
+    /// Refuses a request that [`Forkable::start`] would refuse because of the request itself.
     pub fn check(&self, request: &Fork) -> Result<()> {
         if request.message.is_none() && !request.keep && self.view.mode == Mode::Headless {
             return Err(ForkRefusal::MessageMissing { id: self.place.id }.into());
@@ -122,7 +122,8 @@ impl Forkable<'_> {
         if agent.is_some_and(|agent| agent.forks_from_file()) && transcript.is_none() {
             return Err(ForkRefusal::TranscriptGone { agent: view.agent }.into());
         }
-        // Of several that want one name at once, one gets it: nobody else looks until the session exists.
+        // When several commands ask for one name at the same time, one gets it: the lock is held until the session
+        // exists.
         let tree_name = request.worktree.as_ref().and_then(|asked| asked.name.clone());
         let _names = request.name.as_ref().or(tree_name.as_ref()).map(|_| engine.home.lock_names()).transpose()?;
         request.name = engine.name_for(request.name, tree_name)?;
@@ -157,11 +158,11 @@ impl Forkable<'_> {
     }
 }
 
-/// Whether the conversation is on disk. Agents write a little late: what a turn has begun is waited for.
+/// Whether the conversation is on disk. Agents write it with a delay, so it is waited for when a turn has begun.
 fn is_written(environment: &Environment, session: &Folder, view: &View) -> Result<bool> {
     let comes = !view.ended && (view.turns > 0 || view.state == Phase::Working);
     let deadline = Instant::now() + WRITING;
-    // Without a watcher it is looked at again all the same.
+    // Without a watcher, the loop still looks again at intervals.
     let watcher = Watcher::new().ok();
     let folder = || Path::new(view.transcript.as_deref()?).ancestors().skip(1).find(|folder| folder.is_dir());
     loop {

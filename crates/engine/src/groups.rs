@@ -12,15 +12,15 @@ use std::os::fd::BorrowedFd;
 /// The kind of the job that starts a group.
 pub const KIND: &str = "group";
 
-/// What a group is called that was given no name: as its job.
+/// The name of a group: the name of its job, or the job's id.
 #[must_use]
 pub fn name_of(job: &Session) -> String {
     job.name.clone().unwrap_or_else(|| job.id.to_string())
 }
 
 impl Engine {
-    /// The members of a group, in the order in which they began, those that were archived too. `word`: the group's name, with `group:`
-    /// before it or not, or its job.
+    /// The members of a group, including archived ones, in the order in which they began. `word`: the group's name,
+    /// with or without `group:` before it, or its job.
     pub fn group(&self, word: &str) -> Result<Vec<Place>> {
         let name = match word.strip_prefix("group:") {
             Some(name) => name.to_owned(),
@@ -28,14 +28,14 @@ impl Engine {
         };
         let mut found = Vec::new();
         for place in self.home.live_places()?.into_iter().chain(self.home.archived_places()?) {
-            // What cannot be read is in no group.
+            // A session that cannot be read is in no group.
             let Ok(session) = place.open().and_then(|folder| folder.session()) else { continue };
             if session.group.as_ref() == Some(&name) {
                 found.push((session.created, session.parent, place));
             }
         }
         found.sort_by_key(|(created, _, place)| (*created, place.id));
-        // Of several groups of one name, one after the other, the newest is meant.
+        // When several groups have had this name one after the other, the newest is meant.
         let newest = found.last().and_then(|(_, job, _)| *job);
         found.retain(|(_, job, _)| *job == newest);
         if found.is_empty() {
@@ -44,7 +44,8 @@ impl Engine {
         Ok(found.into_iter().map(|(_, _, place)| place).collect())
     }
 
-    /// The sessions whose end is the end of what these words name: with a group its job, which knows of members that do not exist yet.
+    /// The sessions that have to end before everything that these words name has ended. For a group this includes its
+    /// job, which knows of members that do not exist yet.
     pub fn select_to_the_end(&self, words: &[String]) -> Result<Vec<Place>> {
         crate::settings::each_once(words, |word| {
             let jobs = match word.strip_prefix("group:") {
@@ -61,14 +62,14 @@ impl Engine {
 
     fn jobs_of_group(&self, name: &str) -> Result<Vec<Place>> {
         let is_its_job = |place: &Place| {
-            // What cannot be read is in no group.
+            // A session that cannot be read is in no group.
             let session = place.open().and_then(|folder| folder.session());
             session.is_ok_and(|session| session.job.as_deref() == Some(KIND) && name_of(&session) == name)
         };
         Ok(self.home.live_places()?.into_iter().filter(is_its_job).collect())
     }
 
-    /// Refuses a name for a new group that another one has, of which not all is archived.
+    /// Refuses a name for a new group when another group has it whose sessions are not all archived.
     pub fn check_new_group(&self, name: &str) -> Result<()> {
         match self.group(&format!("group:{name}")) {
             Ok(places) => match places.into_iter().find(|place| !place.archived) {
@@ -80,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// The group that a job has started.
+    /// The group that a job has started, or that a session is in.
     fn group_of_job(&self, word: &str) -> Result<Option<String>> {
         let place = match self.select(word) {
             Ok(place) => place,
@@ -99,8 +100,8 @@ impl Engine {
         Ok(all.into_iter().filter(|other| other.id != place.id).collect())
     }
 
-    /// What a member has done, and with a command what a check of that says. One that is at work is not checked. When `leave` can be
-    /// read, the check is ended, and this is [`Error::Left`].
+    /// What a member has done and, with a check command, the result of the check. A member that has not ended is not
+    /// checked. When `leave` can be read, the check is ended, and the result is [`Error::Left`].
     pub fn compared(&self, place: &Place, check: Option<&str>, leave: Option<BorrowedFd<'_>>) -> Result<Compared> {
         let view = self.view(place)?;
         let session = place.open()?.session()?;

@@ -37,7 +37,7 @@ pub struct PersonsAnswer {
     pub text: Option<String>,
 }
 
-/// Why the children of a job are stopped when the job is.
+/// The reason that is recorded when the children of a job are stopped together with the job.
 #[must_use]
 pub fn why_with_job(job: SessionId) -> String {
     format!("job {job} is stopped")
@@ -50,9 +50,9 @@ impl Engine {
         place.open().and_then(|folder| folder.session()).is_ok_and(|session| session.job.is_some())
     }
 
-    /// The ids of the sessions that a job has begun, or was about to.
+    /// The ids of the sessions that a job has begun, or was about to begin.
     pub fn begun_by_job(&self, job: SessionId) -> Result<Vec<SessionId>> {
-        // The steps of one that is archived in one file are not read.
+        // The steps of a job that is packed in the archive are not read.
         let place = self.home.place_of(job)?.filter(|place| !place.is_packed());
         let Some(place) = place else { return Ok(Vec::new()) };
         let steps = self.job_steps(&place)?;
@@ -75,8 +75,8 @@ impl Engine {
         Ok(living)
     }
 
-    /// Whether a session was ended because its job was stopped, or because the machine shut down: what it was to do for the job is not
-    /// done, and nobody has refused it.
+    /// Whether a session was ended because its job was stopped, or because the machine shut down: then its work for the
+    /// job is not done, but it was not refused either.
     pub fn stopped_with_job(&self, child: &Place, job: SessionId) -> Result<bool> {
         let folder = child.open()?;
         let run = folder.newest_run()?;
@@ -87,8 +87,8 @@ impl Engine {
         Ok(last.is_some_and(|(by, why)| by == SYSTEM || why == why_with_job(job)))
     }
 
-    /// Whether the newest run of a session has lost its input and output, because both of its helpers were killed at once. However its
-    /// process ended then, it was not by its own will.
+    /// Whether the newest run of a session has lost its input and output, because both of its helpers were killed at
+    /// once. Then the way its process ended says nothing about its work.
     pub fn lost_its_connection(&self, child: &Place) -> Result<bool> {
         let folder = child.open()?;
         let lost = journal::newest(folder.dir(), |entry| match entry.event {
@@ -98,7 +98,7 @@ impl Engine {
         Ok(lost == Some(folder.newest_run()?))
     }
 
-    /// How a session was asked to end, when it was and has not yet.
+    /// How a session was asked to end, if it was asked and has not ended yet.
     pub fn how_to_stop(&self, place: &Place) -> Result<Option<StopHow>> {
         let folder = place.open()?;
         let run = folder.run(folder.newest_run()?)?;
@@ -106,7 +106,7 @@ impl Engine {
         Ok(state.stop.map(|stop| stop.how))
     }
 
-    /// The session of the driver that this process is.
+    /// The session of this process, which is the driver of a job.
     pub fn own_job(&self) -> Result<Place> {
         let id = self.own_session().ok_or(Error::NotInASession)?;
         self.home.place_of(id)?.ok_or(Error::NotInASession)
@@ -118,13 +118,13 @@ impl Engine {
         run.dir().read(SPEC)?.ok_or_else(|| Error::NoJobSpec { session: SessionRef::at(place) })
     }
 
-    /// The steps that were written down, in order. The last one may be torn by a power cut: it was not taken then.
+    /// The recorded steps, in order. The last line may be torn by a power failure: then that step was not taken.
     pub fn job_steps(&self, place: &Place) -> Result<Vec<Value>> {
         let bytes = place.open()?.dir().read(STEPS)?.unwrap_or_default();
         Ok(bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 
-    /// Writes a step down. When this returns, it is on the disk.
+    /// Records a step. When this returns, the step is on the disk.
     pub fn note_job_step(&self, place: &Place, step: &Value) -> Result<()> {
         let mut line = step.to_string().into_bytes();
         line.push(b'\n');
@@ -133,7 +133,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds a line to what the driver has printed in this run, for one that has no helper to read it from a pipe.
+    /// Adds a line to what the driver has printed in this run, for a driver that has no helper to read its pipe.
     pub fn add_to_job_log(&self, place: &Place, line: &str) -> Result<()> {
         let folder = place.open()?;
         let run = folder.run(folder.newest_run()?)?;
@@ -148,7 +148,7 @@ impl Engine {
         Ok(lines.filter_map(|step| step[LINE].as_str().map(str::to_owned)).collect())
     }
 
-    /// Has a job ask a person. Repeated with a question that is open already, it changes nothing.
+    /// Makes a job ask a person a question. Repeating a question that is already open changes nothing.
     pub fn ask_person(&self, place: &Place, ask: Ask) -> Result<()> {
         match request::make(self, place, RequestKind::Ask { ask })? {
             Answered::Accepted => Ok(()),
@@ -172,7 +172,8 @@ impl Engine {
         }))
     }
 
-    /// The last of what a session without a terminal has printed, about so many bytes: its output, then its errors.
+    /// The end of what a session without a terminal has printed, about this many bytes: its standard output, then its
+    /// standard error.
     pub fn printed_tail(&self, place: &Place, bytes: u64) -> Result<String> {
         let mut text = tail_of(place, "out", bytes)?;
         text.push_str(&tail_of(place, "err", bytes)?);
@@ -181,7 +182,8 @@ impl Engine {
         Ok(all[all.ceil_char_boundary(from)..].to_owned())
     }
 
-    /// All that a session without a terminal has printed on its standard output; of very much only the end, as text.
+    /// All that a session without a terminal has printed on its standard output, as text; only the end when it is very
+    /// long.
     pub fn printed_text(&self, place: &Place) -> Result<String> {
         tail_of(place, "out", MESSAGE_LIMIT as u64)
     }

@@ -1,8 +1,9 @@
 //! What ostler can do, as a library: every verb is a typed function of [`Engine`].
 //!
-//! It never prints, never exits, and reads neither arguments nor the environment: home, settings and environment are passed in.
-//! What is worth reporting while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
-//! which session, what is wrong and which process is concerned. Words for people, hints and exit codes are made by the face.
+//! It never prints, never exits, and reads neither arguments nor the environment: home, settings and environment are
+//! passed in. Progress of long operations is reported to a callback as a [`Notice`]. A failure is an [`Error`] that
+//! says which session, what is wrong and which process is concerned. The face makes the texts for people, hints and
+//! exit codes.
 
 #![warn(missing_docs)]
 

@@ -18,7 +18,7 @@ pub struct Asked {
     pub processes: Option<String>,
 }
 
-/// `[limits]` in config.toml: for every session that is started without others.
+/// `[limits]` in config.toml: for every session that is started without limits of its own.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -28,7 +28,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// The limits as numbers, or which of them is none.
+    /// The limits as numbers; the error names the one that is not valid.
     pub fn check(self) -> std::result::Result<Limits, String> {
         let memory = self.memory.as_deref().map(parse_memory).transpose()?;
         let cpus = self.cpus.map(|cpus| check_cpus(cpus, &cpus.to_string())).transpose()?;
@@ -37,15 +37,15 @@ impl Written {
     }
 }
 
-/// The limits of a session that is about to begin: what was asked for, else what is configured, and inside another session
-/// no more than that one has.
+/// The limits of a session that is about to begin: what was asked for, else what is configured, and inside another
+/// session no more than that session has.
 pub fn for_new(engine: &Engine, asked: &Asked, parent: Option<SessionId>) -> Result<Limits> {
     let asked = parse(asked).map_err(Error::Limit)?;
     let outer = parent.and_then(|id| limits_of(engine, id)).unwrap_or_default();
     Ok(asked.or(engine.config.limits).within(outer))
 }
 
-/// Those of the session that we run in. One of another home says nothing.
+/// The limits of the session in which this process runs. `None` when that session is in another home.
 fn limits_of(engine: &Engine, id: SessionId) -> Option<Limits> {
     Some(engine.home.select(id.as_str()).ok()?.open().ok()?.session().ok()?.limits)
 }
@@ -61,7 +61,7 @@ fn parse(args: &Asked) -> std::result::Result<Limits, String> {
     })
 }
 
-/// Below this not even a shell starts, and the kernel takes it for nothing at all.
+/// The smallest memory limit: with less, not even a shell starts, and the kernel rounds very small values to zero.
 const LEAST_MEMORY: u64 = 1 << 20;
 
 fn parse_memory(text: &str) -> std::result::Result<u64, String> {

@@ -1,7 +1,8 @@
-//! Two commands that work on one session at the same time: one of them comes second, and is told what the first one did.
+//! Two commands that work on one session at the same time: the second one gets an error that says what the first one
+//! did.
 //!
-//! The second one has looked up a path that does not exist any more, and can fail at any of its steps, with any error. So
-//! after an error it looks once more where the session is.
+//! The second command has looked up a path that does not exist any more, and can fail at any of its steps, with any
+//! error. So after an error it looks once more where the session is.
 
 use crate::error::{Error, Result};
 use ostler_store::home::{Home, Place};
@@ -11,9 +12,9 @@ use std::io::ErrorKind;
 /// What another command did to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// It was put away.
+    /// It was moved to the archive.
     Archived,
-    /// It was brought back.
+    /// It was moved back from the archive.
     Restored,
     /// It was deleted.
     Purged,
@@ -39,7 +40,7 @@ pub fn or_else(place: &Place, error: Error) -> Error {
     if is_gone(place) { by_another_command(place) } else { error }
 }
 
-/// What another command did to a session that is not what it was a moment ago.
+/// The error for a session that another command has moved or is using at this moment.
 pub fn by_another_command(place: &Place) -> Error {
     let id = place.id;
     match now(place) {
@@ -49,14 +50,15 @@ pub fn by_another_command(place: &Place) -> Error {
     }
 }
 
-/// `None`: it is where it was, or comes and goes.
+/// `None`: the session is where it was, or was moved back meanwhile.
 fn now(place: &Place) -> Result<Option<Moved>> {
     let above = if place.archived { 3 } else { 2 };
     let Some(root) = place.path.ancestors().nth(above) else {
         return Ok(None);
     };
     let home = Home::at(root.to_owned());
-    // Live sessions are looked at first: one that was restored in that moment is found by the second look.
+    // The lookup checks live sessions first: a session that is restored during the first lookup is found by the second
+    // one.
     let found = match home.place_of(place.id)? {
         Some(found) => Some(found),
         None => home.place_of(place.id)?,

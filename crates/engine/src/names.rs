@@ -5,7 +5,7 @@ use crate::settings::Engine;
 use ostler_core::id::{SessionId, is_name};
 
 impl Engine {
-    /// Whether a session may be called this. Asked while `names.lock` is held, so that no other process gives names.
+    /// Whether a session may have this name. Called while `names.lock` is held, so that no other process gives names.
     pub fn check_name(&self, name: &str) -> Result<()> {
         if !is_name(name) {
             return Err(Error::NotAName { name: name.to_owned() });

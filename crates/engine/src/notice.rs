@@ -10,29 +10,29 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum Notice {
-    /// A process that an earlier run had left was ended.
+    /// A process that an earlier run had left running was ended.
     EndedLeftover { session: SessionRef, process: String },
-    /// A process that a lost session had left was ended.
+    /// A process that a lost session had left running was ended.
     EndedOrphan { session: SessionRef, process: String },
-    /// The transcript is not what its last copy was.
+    /// The transcript differs from its last copy.
     TranscriptChanged { id: SessionId, words: String },
     /// A transcript was changed, and this is what was wrong with it.
     Repaired { change: String, backup: Option<PathBuf> },
-    /// The transcript was gone, and is what its last copy was.
+    /// The transcript was missing, and was restored from its last copy.
     TranscriptRestored { session: SessionRef, words: String, backup: Option<PathBuf> },
     /// The transcript is gone, and there is no copy.
     TranscriptGone { session: SessionRef },
     /// Copies of the transcript have something that it lacks, and that cannot be put back.
     TranscriptLacks { session: SessionRef, words: String },
-    /// The agent would overwrite the conversation, so the minute in which that began is waited out.
+    /// The agent would overwrite the conversation now, so ostler waits until the minute in which it began is over.
     WaitsOutMinute { agent: &'static str, seconds: u64 },
     /// The last turn of a session that was ended is not proven saved.
     NotSaved { session: SessionRef },
     /// A process that ostler did not start was ended, and what of its last turn is on disk.
     EndedForeign { process: String, saved: String },
-    /// A process that it had started was ended after it.
+    /// A process that the foreign process had started was ended after it.
     EndedForeignChild { process: String },
-    /// The agent does not tell which process has a conversation open.
+    /// The agent does not record which process has a conversation open.
     OwnersUnknown { agent: &'static str },
     /// The journal of a session cannot be read, and its events are missing.
     JournalUnreadable { id: SessionId, error: String },
@@ -76,11 +76,11 @@ impl fmt::Display for Notice {
             }
             Notice::NotSaved { session } => write!(f, "{session}: the last turn is not in the agent's transcript"),
             Notice::EndedForeign { process, saved } => write!(f, "ended {process}; {saved}"),
-            Notice::EndedForeignChild { process } => write!(f, "ended what it left running: {process}"),
+            Notice::EndedForeignChild { process } => write!(f, "ended a process that it had started: {process}"),
             Notice::OwnersUnknown { agent } => {
                 write!(
                     f,
-                    "{agent} does not tell which process has a conversation open; make sure that none has this one open"
+                    "{agent} does not record which process has a conversation open; make sure that no process has this one open"
                 )
             }
             Notice::JournalUnreadable { id, error } => write!(f, "{id}: its journal cannot be read: {error}"),
@@ -114,7 +114,7 @@ impl fmt::Display for Notice {
 }
 
 impl Notice {
-    /// The file that it names, with what was there before a change.
+    /// The backup that the notice names: the file as it was before a change.
     #[must_use]
     pub fn backup(&self) -> Option<&Path> {
         match self {

@@ -1,5 +1,5 @@
-//! Notifications, as far as a person has to do with them: a test of every way, what was given up, and clearing it. Keepers note the
-//! moments and start the sender; see `ostler_notify`.
+//! Notifications as far as a person handles them: a test of every way, and clearing what waits or was given up. Keepers
+//! record the moments and start the sender; see `ostler_notify`.
 
 use crate::error::{Error, Result};
 use crate::settings::Engine;
@@ -15,7 +15,8 @@ use ostler_notify::ways::{self, NotSent};
 use ostler_store::home::Place;
 use ostler_sys::clock;
 
-/// What a keeper has told those who are attached. As the agent wrote it: a face makes it fit for a terminal.
+/// A notification that a keeper has sent to attached faces. The text is as the agent wrote it: a face makes it safe for
+/// a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// Which session, and what has happened to it.
@@ -24,7 +25,7 @@ pub struct Told {
     pub text: String,
 }
 
-/// What came of one way in a test.
+/// The result of one way in a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tested {
     /// As it is written in config.toml.
@@ -56,7 +57,7 @@ impl Engine {
         Message::test(format!("test-{}", uuid::Uuid::new_v4()), clock::now())
     }
 
-    /// What a face that showed a session tells of its end, in the terminal that it was shown in.
+    /// The notification of a session's end, which a face shows in the terminal in which it showed the session.
     #[must_use]
     pub fn told_of_end(&self, view: &View) -> Option<Told> {
         let wanted = &self.config.notify.as_ref()?.wanted;
@@ -66,18 +67,19 @@ impl Engine {
         Some(Told { title: format!("{} {}", view.title, moment.says()), text })
     }
 
-    /// Gives up what waits to be sent and forgets what was given up. Returns how many notifications that were.
+    /// Drops the notifications that wait to be sent and those that were given up. Returns how many there were.
     pub fn clear_notifications(&self) -> Result<usize> {
         Ok(Spool::find(&self.home)?.map(|spool| spool.clear()).transpose()?.unwrap_or(0))
     }
 
-    /// Deletes what is to be sent about a session that is deleted: it has words of the agent.
+    /// Deletes the notifications about a session that is deleted: they contain words of the agent.
     pub(crate) fn forget_notifications(&self, id: SessionId) -> Result<()> {
         Ok(Spool::find(&self.home)?.map_or(Ok(()), |spool| spool.forget(id))?)
     }
 
-    /// A person is told of a session that nobody was left to tell of. It does no harm to tell twice: the sender knows.
-    pub(crate) fn tell_if_lost(&self, place: &Place, view: &View) {
+    /// Starts a sender for a session that was lost, because its helpers are gone. Starting a sender twice does no harm:
+    /// the spool has each notification only once.
+    pub(crate) fn notify_if_lost(&self, place: &Place, view: &View) {
         let lost = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost);
         if !lost || place.archived || clock::now().duration_since(view.updated) > LIFETIME {
             return;
@@ -92,14 +94,15 @@ impl Engine {
         }
     }
 
-    /// Whether a sender knows of the end of this session.
+    /// Whether the spool has a notification about the end of this session.
     fn is_told(&self, view: &View) -> bool {
         let known = Spool::find(&self.home).ok().flatten().map(|spool| spool.records()).unwrap_or_default();
         known.iter().any(|record| record.message.session == view.id.as_str() && record.message.at >= view.updated)
     }
 
-    /// Starts a sender where one was killed, perhaps after its session has ended, so that nobody else does. Cheap enough for every command:
-    /// without `[notify]` nothing is looked at, and one file where nothing waits.
+    /// Starts a sender where one was killed, perhaps after its session has ended, so that no keeper starts another one.
+    /// Cheap enough for every command: without `[notify]` nothing is read, and where nothing waits only one file is
+    /// looked at.
     pub fn revive_sender(&self) -> Result<()> {
         match self.config.notify.is_some() && Spool::may_have_work(&self.home) {
             true => self.send_what_waits(),
@@ -113,10 +116,11 @@ impl Engine {
             return Ok(());
         }
         let Some(spool) = Spool::find(&self.home)? else { return Ok(()) };
-        // Looked at before what waits: a sender that finds the lock taken by this look relies on us, and has put there what it would send.
-        let nobody_sends = spool.try_lock()?.map(drop).is_some();
-        if nobody_sends && spool.records().iter().any(Record::waits) {
-            // It exits at once when there is one by then.
+        // The lock is tried before the records are read: a sender that finds the lock taken by this attempt relies on
+        // us, and has already put into the spool what it would send.
+        let no_sender_runs = spool.try_lock()?.map(drop).is_some();
+        if no_sender_runs && spool.records().iter().any(Record::waits) {
+            // The new sender exits at once if another one runs by then.
             let _ = start_sender_in(&self.launcher, &self.home);
         }
         Ok(())

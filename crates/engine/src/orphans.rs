@@ -1,19 +1,26 @@
-//! Processes that nobody waits for any more: everything of a session was killed at once, and a tool of its agent lives on.
+//! Orphaned processes: the agent and the helpers of a session were killed at once, and a tool of the agent still runs.
 //!
-//! Two things tell whose they are without a parent: the cgroup of the run that started them, and with some agents the file
-//! that a tool's output goes to, whose path names the conversation. A process of the second kind counts only when its parent is
-//! neither that agent nor another process of that tool, so that the process that started it is gone.
+//! Two things show which session they belong to without a parent: the cgroup of the run that started them, and with
+//! some agents the file that receives a tool's output, whose path names the conversation. A process of the second kind
+//! counts only when its parent is neither that agent nor another process of that tool: then the process that started it
+//! is gone.
 //!
-//! `doctor` names them. `resume` ends them before the conversation goes on, because the next turn may do the same work
-//! again beside them, and `stop` of a session that is lost those in its cgroup; nobody else does.
+//! `doctor` lists them. `resume` ends them before the conversation continues, because the next turn may do the same
+//! work again at the same time; so does a keeper that starts the next run. `stop`, `archive` and `purge` of a lost session
+//! end those in its cgroup.
 
 use crate::error::Result;
+use crate::notice::Notice;
+use crate::session_ref::SessionRef;
 use ostler_agents::Agent;
 use ostler_core::id::SessionId;
+use ostler_core::outcome::Kind;
+use ostler_core::view::View;
 use ostler_store::folder::Folder;
+use ostler_store::home::Place;
 use ostler_store::{RunRecord, limits};
 use ostler_sys::cgroup::{Group, PREFIX};
-use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
+use ostler_sys::process::{Identity, Life, Pidfd, Stat, command_line};
 use ostler_sys::process_table;
 use ostler_sys::threads::parallel;
 use ostler_sys::tree::Processes;
@@ -25,9 +32,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long they may take to leave when they are asked, and then to be gone when they are killed.
+/// How long they may take to exit after SIGTERM, and then after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// With so many threads at most.
+/// The maximum number of threads that look at processes.
 const AT_ONCE: usize = 8;
 
 /// A process whose output is that of a tool, and whose agent is gone.
@@ -43,19 +50,19 @@ pub struct Tool {
     pub output: PathBuf,
 }
 
-/// So many processes are looked at before another thread may have its turn.
-const HANDFUL: usize = 64;
+/// How many processes a thread takes at a time.
+const BATCH: usize = 64;
 
-/// Tools of agents that were inherited by another process. Whether their conversation goes on somewhere is another question.
-/// `helpers`: processes of ours, which are none.
+/// Tools of agents whose parent exited, so that another process inherited them. Whether their conversation is continued
+/// elsewhere is not checked here. `helpers`: processes of ostler, which are skipped.
 pub fn tools(helpers: &HashSet<i32>) -> Result<Vec<Tool>> {
     let pids: Vec<i32> = process_table::others()?.into_iter().filter(|pid| !helpers.contains(pid)).collect();
-    // Nearly all processes write elsewhere, and more is asked only of those that do not.
+    // Nearly all processes write elsewhere. More is read only about those that write to the output file of a tool.
     let may_be = |pid: &i32| output_of(*pid).is_some_and(|output| conversation_of(&output).is_some());
     let next = AtomicUsize::new(0);
     let look = || {
         let mut found = Vec::new();
-        while let Some(handful) = pids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(handful) = pids.chunks(BATCH).nth(next.fetch_add(1, Ordering::Relaxed)) {
             found.extend(handful.iter().copied().filter(may_be));
         }
         found
@@ -72,7 +79,7 @@ fn tool(who: Identity) -> Option<Tool> {
     let output = output_of(who.pid())?;
     let (agent, conversation) = conversation_of(&output)?;
     let parent = Stat::read(who.pid()).ok()??.parent;
-    is_foster_parent(agent, parent).then_some(Tool { who, agent: agent.name(), conversation, output })
+    has_only_inherited_child(agent, parent).then_some(Tool { who, agent: agent.name(), conversation, output })
 }
 
 fn output_of(pid: i32) -> Option<PathBuf> {
@@ -85,14 +92,15 @@ fn conversation_of(output: &Path) -> Option<(&'static dyn Agent, String)> {
     ostler_agents::all().find_map(|agent| Some((agent, agent.conversation_of_tool(output, user)?)))
 }
 
-/// Whether a process has only inherited its child. A tool's own processes are its children's parents, and the agent is the
-/// tool's, whatever it is called: where in doubt nothing is said.
-fn is_foster_parent(agent: &dyn Agent, pid: i32) -> bool {
+/// Whether a process has only inherited its child. It has not when it belongs to a tool itself, or when it may be the
+/// agent, whatever its program is called. In doubt the answer is no.
+fn has_only_inherited_child(agent: &dyn Agent, pid: i32) -> bool {
     let of_a_tool = output_of(pid).is_some_and(|output| conversation_of(&output).is_some());
     pid <= 1 || !of_a_tool && !agent.may_be_it(&command_line(pid))
 }
 
-/// Ends what an earlier run of a session left, and names it. The caller holds the session still: nothing of it runs.
+/// Ends the processes that an earlier run of a session left running, and returns their command lines. The caller has
+/// quiesced the session: nothing of it runs.
 pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) -> Result<Vec<String>> {
     if run == 0 {
         return Ok(Vec::new());
@@ -105,7 +113,7 @@ pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) 
     end(&record, &left)
 }
 
-/// The same for the tools of a conversation alone. What is in the cgroup of its last run its keeper has ended.
+/// The same for the tools of a conversation only. The keeper has ended what was in the cgroup of its last run.
 pub fn end_tools_of(conversation: &str) -> Result<Vec<String>> {
     end_processes(&tools_of(conversation)?)
 }
@@ -124,19 +132,29 @@ fn tools_of(conversation: &str) -> Result<Vec<Identity>> {
     Ok(left)
 }
 
-/// The same for what is in the cgroup of its last run. The caller knows that it is not a copy of the session's folder that
-/// names that group.
-pub fn end_contained(folder: &Folder, id: SessionId, run: u32) -> Result<Vec<String>> {
-    let record = folder.run(run)?.record()?;
-    end(&record, &contained(&record, id)?)
+/// Ends the processes that a lost session has left in the cgroup of its last run, each with a notice.
+pub fn end_of_lost(place: &Place, view: &View, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+    let is_lost = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost);
+    if !is_lost || place.archived || view.run == 0 {
+        return Ok(());
+    }
+    let record = place.open()?.run(view.run)?.record()?;
+    let Some(agent) = &record.agent else { return Ok(()) };
+    // The agent of a copy from another machine did not run here, but a cgroup of the same name may exist.
+    if agent.lived_ms().is_some() && agent.look()? == Life::Gone {
+        for process in end(&record, &contained(&record, place.id)?)? {
+            tell(Notice::EndedOrphan { session: SessionRef::at(place), process });
+        }
+    }
+    Ok(())
 }
 
-/// Ends those of these processes that live, and names them.
+/// Ends those of these processes that are alive, and returns their command lines.
 pub fn end_processes(processes: &[Identity]) -> Result<Vec<String>> {
     let mut left: Vec<Identity> = processes.iter().filter(|process| process.may_live()).cloned().collect();
     left.sort_by_key(Identity::pid);
     left.dedup();
-    // What was about to leave with its parent needs no signal of ours.
+    // A process that is about to exit with its parent needs no signal.
     signal_and_wait(&left, None)?;
     left.retain(Identity::may_live);
     let words = left.iter().map(|who| format!("{} {}", who.pid(), command_line(who.pid()).join(" "))).collect();
@@ -155,12 +173,12 @@ fn end(record: &RunRecord, left: &[Identity]) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// What lives in the cgroup of a run. Never where we are in it ourselves.
+/// The processes in the cgroup of a run. None when this process itself is in that cgroup.
 fn contained(record: &RunRecord, id: SessionId) -> Result<Vec<Identity>> {
     let Some(path) = record.cgroup.as_ref().map(PathBuf::from) else {
         return Ok(Vec::new());
     };
-    // Unlike the session's folder, a group cannot be copied; its name says whose it is.
+    // Unlike the session's folder, a cgroup cannot be copied; its name says to which run it belongs.
     let ours = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with(&format!("{PREFIX}{id}-{}-", record.run)));

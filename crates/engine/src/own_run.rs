@@ -1,7 +1,8 @@
-//! What a name means to a session that `up` has started: the jobs of its own run come first.
+//! What a name means in a session that `up` has started: the jobs of its own run come first.
 //!
-//! Names are for the whole machine, and two files may have a job of the same name; the session of the second one gets another name. A
-//! command like `ostler land fix` in a file means the job of this file, and must never reach the work of another one.
+//! Names are unique on the whole machine, but two files may have a job of the same name; then the session of the second
+//! job gets another name. A command like `ostler land fix` in a file means the job of this file, and must never affect
+//! the work of another file.
 
 use crate::error::Result;
 use crate::job::CHILD;
@@ -13,7 +14,7 @@ use serde_json::Value;
 /// The kind of job that runs a file of jobs.
 pub const UP: &str = "up";
 
-/// So many sessions may stand between this process and the run. A damaged record must not lead in a circle.
+/// The maximum number of sessions between this process and the run. A damaged record must not cause an endless loop.
 const ABOVE: usize = 32;
 
 /// The key of the step that starts a job.
@@ -32,17 +33,18 @@ pub fn result_key(name: &str) -> String {
 pub(crate) enum OwnJob {
     /// This is its session.
     Begun(Place),
-    /// It has none yet, or that is deleted.
+    /// The job has no session yet, or its session was deleted.
     NotThere,
 }
 
 impl Engine {
-    /// The job of this name in the run that this process belongs to. `None`: it belongs to none, or the run has no such job.
+    /// The job of this name in the run that this process belongs to. `None`: the process belongs to no run, or the run
+    /// has no such job.
     pub(crate) fn job_of_own_run(&self, name: &str) -> Result<Option<OwnJob>> {
         let mut above = self.own_session();
         for _ in 0..ABOVE {
             let place = above.map(|id| self.home.place_of(id)).transpose()?.flatten();
-            // What is archived in one file drives nothing any more.
+            // A session that is packed in the archive does not drive jobs any more.
             let Some(place) = place.filter(|place| !place.is_packed()) else { return Ok(None) };
             let session = place.open()?.session()?;
             if session.job.as_deref() == Some(UP) && self.has_job(&place, name)? {
@@ -56,13 +58,13 @@ impl Engine {
     }
 
     fn has_job(&self, run: &Place, name: &str) -> Result<bool> {
-        // What another version has written is not known here, and names no job.
+        // What another version has written may not be readable here; then it names no job.
         let spec: Value = serde_json::from_slice(&self.job_spec(run)?).unwrap_or_default();
         Ok(spec["jobs"].as_array().is_some_and(|jobs| jobs.iter().any(|job| job["name"] == name)))
     }
 }
 
-/// The session that has done a job, or is at it, by the steps of the run.
+/// The session that has done a job or works on it, according to the steps of the run.
 #[must_use]
 pub fn session_of(steps: &[Value], name: &str) -> Option<SessionId> {
     let id = |value: &Value| value.as_str().and_then(SessionId::parse);

@@ -1,5 +1,6 @@
-//! Who else has a conversation: sessions of ostler in any home of this user, and processes that ostler did not start.
-//! Asked before anything is started on it. A process that slips in after that meets the lock, or is reported by the keeper.
+//! Which other processes have a conversation open: sessions of ostler in any home of this user, and processes that
+//! ostler did not start. Checked before a process is started for the conversation. A process that opens it after this
+//! check does not get the lock, or is reported by the keeper.
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -14,9 +15,9 @@ use ostler_writers::lock::{Occupant, Writers};
 use ostler_writers::{Conversation, ConversationOwner, Evidence, processes};
 use std::time::{Duration, Instant};
 
-/// Somebody who writes to a conversation.
+/// A session or a process that writes to a conversation.
 pub enum Writer {
-    /// The agent of a session, which can be stopped as any other.
+    /// The agent of a session, which can be stopped like any other.
     Session(Occupant),
     /// A process that ostler did not start.
     Foreign(ConversationOwner),
@@ -39,7 +40,7 @@ impl Writer {
         }
     }
 
-    /// The same, when the kernel is ending it already.
+    /// Its process, if the kernel is already ending it.
     fn ending(&self) -> Result<Vec<Identity>> {
         Ok(match self.process() {
             Some(process) if process.is_ending()? => vec![process.clone()],
@@ -48,7 +49,7 @@ impl Writer {
     }
 }
 
-/// Everybody who has this agent's conversation now.
+/// All writers of this agent's conversation at this moment.
 pub fn writers(environment: &Environment, agent: &str, native_id: &str) -> Result<Vec<Writer>> {
     let variable = environment.lookup();
     let known = ostler_agents::find(agent).and_then(|agent| Conversation::of(agent, native_id, &variable));
@@ -61,7 +62,7 @@ pub fn writers(environment: &Environment, agent: &str, native_id: &str) -> Resul
     Ok(session.into_iter().map(Writer::Session).chain(foreign.into_iter().map(Writer::Foreign)).collect())
 }
 
-/// Says of these processes which session of another home they belong to, and adds one that betrays itself by nothing but
+/// Sets for these processes the session of another home that they belong to, and adds a process that is known only by
 /// our lock.
 pub fn name_sessions(
     environment: &Environment,
@@ -83,7 +84,8 @@ pub fn name_sessions(
     Ok(())
 }
 
-/// Fails, naming the first of them, unless nobody has it but the session itself, whose helpers may yet have to leave.
+/// Fails with the first writer that is not the session itself. The helpers of the session itself may not have exited
+/// yet.
 pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, own: Option<&Folder>) -> Result<()> {
     match first_other(environment, agent, native_id, own)? {
         None => Ok(()),
@@ -94,7 +96,7 @@ pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, ow
     }
 }
 
-/// The first who has it and is not the session itself.
+/// The first writer that is not the session itself.
 pub fn first_other(
     environment: &Environment,
     agent: &str,
@@ -112,7 +114,7 @@ pub fn first_other(
         let Some(writer) = writers.into_iter().find(|writer| !is_own(writer)) else {
             return Ok(None);
         };
-        // One that was killed a moment ago holds nothing for long.
+        // A process that was killed a moment ago is waited for: it is soon gone.
         if !wait_for_one_of(&writer.ending()?, deadline)? {
             return Ok(Some(writer));
         }
@@ -122,7 +124,8 @@ pub fn first_other(
 /// How long a process that was killed may take to be gone.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// The conversation is open in a server that may have others open for the person: it is not ended for one of them.
+/// The error when the conversation is open in a server that may have other conversations of the user open: such a
+/// server is not ended because of one conversation.
 pub fn shared(foreign: &ConversationOwner) -> Option<Error> {
     let how_to_end = ostler_agents::find(&foreign.agent)?.shared_by_many(&foreign.command)?;
     Some(Error::OwnedByServer {
@@ -132,10 +135,10 @@ pub fn shared(foreign: &ConversationOwner) -> Option<Error> {
     })
 }
 
-/// How often it is asked who it is: between one who was about to start it and the one who does, nobody is named.
+/// How often the owner is looked up: while one process hands the start over to another, a single look may find neither.
 const LOOKS: usize = 5;
 
-/// The session itself has not ended.
+/// The error when the session itself has not ended, with the process that runs it, as far as it is found.
 pub fn still_runs(environment: &Environment, place: &Place, view: &View) -> Error {
     let other = || {
         let writers = writers(environment, view.conversation_agent(), view.native_id.as_deref()?).ok()?;
@@ -145,7 +148,7 @@ pub fn still_runs(environment: &Environment, place: &Place, view: &View) -> Erro
     Error::StillRuns { session: SessionRef::from(view), owner }
 }
 
-/// The agent, else the process that is about to start it, else the process that has the session's lock.
+/// The agent, else the process that is about to start it, else the process that holds the session's lock.
 fn running(place: &Place) -> Option<String> {
     let folder = place.open().ok()?;
     let record = folder.newest_run().and_then(|run| folder.run(run)).and_then(|run| run.record()).ok();

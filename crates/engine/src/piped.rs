@@ -1,7 +1,7 @@
 //! What is piped into a face: a prompt's continuation, or the input of a command.
 //!
-//! A pipe that was only inherited (from a CI runner, over ssh, inside an agent's tool) may stay open and empty for ever. So after
-//! a few seconds of silence it is looked at which processes hold its other end.
+//! A pipe that was only inherited (from a CI runner, over ssh, inside an agent's tool) may stay open and empty for
+//! ever. So after a few seconds of silence ostler checks which processes hold its other end.
 
 use ostler_sys::piped::is_held_by_parents_only;
 pub use ostler_sys::piped::{Source, source};
@@ -12,19 +12,20 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
-/// How long a pipe may be silent before it is looked at which processes could write to it.
+/// How long a pipe may be silent before ostler checks which processes could write to it.
 pub const SILENCE: Duration = Duration::from_secs(3);
 
 /// What was found out about a pipe that is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silent {
-    /// Only our parents can write to it, and nothing came: it is taken for empty.
+    /// Only our parents can write to it, and nothing came: it counts as empty.
     LeftOut,
     /// Something may still come, and it is waited for.
     Awaited,
 }
 
-/// Reads a pipe or a socket to its end, or to just behind `limit`. `silent` is told once when nothing comes for [`SILENCE`].
+/// Reads a pipe or a socket to its end, or until more than `limit` bytes were read. `silent` is called once when
+/// nothing comes for [`SILENCE`].
 pub fn read_to_end(input: BorrowedFd<'_>, limit: usize, silent: &mut dyn FnMut(Silent)) -> io::Result<Vec<u8>> {
     let mut file = File::from(input.try_clone_to_owned()?);
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
@@ -53,7 +54,8 @@ pub fn read_to_end(input: BorrowedFd<'_>, limit: usize, silent: &mut dyn FnMut(S
     Ok(bytes)
 }
 
-/// What is piped in, for a command that reads on after the face has left. `None`: a terminal or another device, or nothing.
+/// What is piped in, for a command that reads on after the face has exited. `None`: a terminal or another device, or
+/// nothing.
 pub fn for_command(input: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     let Ok(input) = input.try_clone_to_owned() else {
         // Started without a standard input.

@@ -13,10 +13,10 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where a shell says it is. Some programs believe it rather than ask the kernel.
+/// The variable in which a shell names its working folder. Some programs use it instead of asking the kernel.
 const HERE: &str = "PWD";
 
-/// What a run is to be, before it has a process.
+/// A run that is prepared, before it has a process.
 pub struct Prepared {
     /// The record of the run.
     pub record: RunRecord,
@@ -57,7 +57,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
     check_installed(&engine.environment, agent)?;
     let behind = if how.plan.opens() { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
-        // Behind a protocol stands an agent that may have a launcher of its own.
+        // The agent behind a protocol may have a launcher of its own.
         let maker = if how.plan.opens() { ostler_agents::acp::behind(program) } else { None };
         *program = program::resolve_on(path.as_deref(), maker.unwrap_or(agent), program);
     }
@@ -84,7 +84,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
 }
 
 impl Engine {
-    /// Refuses an agent that is not known, or whose program is not there.
+    /// Refuses an agent that is not known, or whose program is not installed.
     pub fn check_agent(&self, name: &str) -> Result<()> {
         if self.config.own_agent(name)?.is_some() {
             return Ok(());
@@ -94,7 +94,7 @@ impl Engine {
     }
 }
 
-/// Refuses an agent whose program is not there.
+/// Refuses an agent whose program is not installed.
 pub fn check_installed(environment: &Environment, agent: &dyn ostler_agents::Agent) -> Result<()> {
     if let Some(package) = agent.package()
         && environment.variable("PATH").is_none_or(|path| program::find_on(&path, agent.name()).is_none())
@@ -104,7 +104,8 @@ pub fn check_installed(environment: &Environment, agent: &dyn ostler_agents::Age
     Ok(())
 }
 
-/// An agent that leaves its work to a server which runs already cannot be stopped, because that work is in no process of ours.
+/// Refuses an agent that would hand its work to a server that already runs. That work could not be stopped, because it
+/// is in no process of ours.
 fn refuse_shared_server(environment: &Environment, agent: &dyn ostler_agents::Agent, argv: &[String]) -> Result<()> {
     let Some(socket) = agent.works_behind(argv, &environment.lookup()) else {
         return Ok(());
@@ -116,14 +117,15 @@ fn refuse_shared_server(environment: &Environment, agent: &dyn ostler_agents::Ag
     Err(Error::WorksInServer { agent: agent.name().to_owned(), package, socket })
 }
 
-/// Ours, without the marks of an agent that we may have been started by, and with the session's id.
+/// The environment of this process, without the variables by which an agent marks its children, and with the session's
+/// id.
 pub fn environment(ours: &Environment, session: &Session, more: &[(String, String)]) -> Vec<CString> {
     let replaced = |name: &str| ["OSTLER_SESSION", HERE].contains(&name) || more.iter().any(|(set, _)| set == name);
     let kept = ours
         .variables()
         .iter()
         .filter(|(name, _)| name.to_str().is_none_or(|name| !is_nesting_mark(name) && !replaced(name)))
-        // They say which repository a command is about: that of the person, and not the session's own tree.
+        // These variables point git to a repository: that of the user, not the session's own tree.
         .filter(|(name, _)| session.worktree.is_none() || !ostler_git::git::points_at_repository(name))
         .map(|(name, value)| [name.as_bytes(), value.as_bytes()].join(&b'='));
     let set = more.iter().map(|(name, value)| format!("{name}={value}").into_bytes());

@@ -1,14 +1,14 @@
-//! What a face needs of its own process: its beginning, its variables, its terminal, its signals.
+//! What a face needs of its own process: its entry, its variables, its terminal, its signals.
 //!
-//! These functions are about the process that calls them, not about sessions. A verb of the engine uses none of them: what it has to
-//! know of a process is passed in with an [`Environment`].
+//! These functions are about the process that calls them, not about sessions. A verb of the engine uses none of them:
+//! what it has to know about a process is passed in with an [`Environment`].
 
 use crate::environment::Environment;
 use rustix::fd::AsFd;
 use rustix::process::Signal;
 
 pub use ostler_sys::clock::now;
-pub use ostler_sys::entry::nobody_reads_output;
+pub use ostler_sys::entry::output_has_no_reader;
 
 /// How a keeper reads config.toml.
 const SETTINGS: ostler_keeper::Settings = ostler_keeper::Settings {
@@ -17,16 +17,16 @@ const SETTINGS: ostler_keeper::Settings = ostler_keeper::Settings {
     snapshots: || crate::config::takes_snapshots(&Environment::of_process()),
 };
 
-/// Helper processes, the demo agent and replays are the binary of ostler itself, started with words that no person types. Runs such a
-/// process to its end and returns its exit code; `None` when the arguments are those of a person.
+/// Helper processes, the demo agent and replays are the binary of ostler itself, started with arguments that no person
+/// types. Runs such a process to its end and returns its exit code; `None` when the arguments are those of a person.
 ///
-/// To be called first in `main`: before arguments are parsed, threads are started, or anything else makes the process larger than a
-/// helper needs to be.
+/// To be called first in `main`: before arguments are parsed, threads are started, or anything else makes the process
+/// larger than a helper needs to be.
 #[must_use]
 pub fn enter(arguments: &[String]) -> Option<u8> {
     let word = arguments.get(1).map(String::as_str);
     let code = if word == Some(ostler_agents::demo::ENTRY) {
-        // Its lock is its own: a tool that outlives it must not seem to be it.
+        // Its children must not inherit its lock: a tool that outlives the agent would look like the agent itself.
         ostler_sys::descriptors::keep_from_children();
         ostler_demo::main(arguments.iter().skip(2).map(Into::into))
     } else if word == Some(ostler_keeper::NOTIFY) {
@@ -47,13 +47,15 @@ pub fn enter(arguments: &[String]) -> Option<u8> {
     Some(u8::try_from(code).unwrap_or(125))
 }
 
-/// Signals as a command needs them: a closed pipe ends it, and a file that may not grow is an error of the write.
+/// Signals as a command needs them: a closed pipe ends the process, and a write to a file that may not grow returns an
+/// error.
 pub fn settle_signals() {
     ostler_sys::signals::default_action(Signal::PIPE);
     ostler_sys::signals::ignore(Signal::XFSZ);
 }
 
-/// The same for the driver of a job: its readers are the helpers of its session, and it outlives them.
+/// The same for the driver of a job, except that a closed pipe does not end it: its output is read by the helpers of
+/// its session, and it outlives them.
 pub fn settle_signals_of_driver() {
     ostler_sys::signals::ignore(Signal::PIPE);
     ostler_sys::signals::ignore(Signal::XFSZ);
@@ -65,29 +67,29 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Rows and columns of a terminal; `None` when it is none.
+/// Rows and columns of a terminal; `None` when it is not a terminal.
 pub fn window(terminal: impl AsFd) -> Option<(u16, u16)> {
     ostler_sys::pty::size(terminal)
 }
 
-/// Lets this process open so many files at once, if the system allows it: waiting for a session takes two.
+/// Lets this process open this many files at once, if the system allows it: waiting for a session takes two.
 pub fn allow_descriptors(count: u64) {
     ostler_sys::descriptors::allow(count);
 }
 
-/// The request to end, as something to poll: the driver of a job ends its children before it leaves.
+/// Requests to end, as a descriptor to poll: the driver of a job ends its children before it exits.
 #[derive(Debug)]
 pub struct Terminations(ostler_sys::signals::Signals);
 
 impl Terminations {
     /// SIGTERM is read from a descriptor from now on. Call before any thread is started.
     pub fn take() -> std::io::Result<Terminations> {
-        // Its lock is its own: what it starts must not seem to be it.
+        // Its children must not inherit its lock: a process that it has started would look like the driver itself.
         ostler_sys::descriptors::keep_from_children();
         Ok(Terminations(ostler_sys::signals::Signals::take(&[Signal::TERM])?))
     }
 
-    /// Whether one has come since the last call.
+    /// Whether a SIGTERM has arrived since the last call.
     pub fn came(&self) -> std::io::Result<bool> {
         Ok(self.0.next()?.is_some())
     }
@@ -99,5 +101,5 @@ impl AsFd for Terminations {
     }
 }
 
-/// The word that makes the binary of ostler the driver of a job.
+/// The argument with which the binary of ostler is the driver of a job.
 pub const JOB_ENTRY: &str = ostler_agents::job::ENTRY;

@@ -1,7 +1,10 @@
-//! Deleting sessions for good. Only what has ended, and in two steps: the folder first gets a hidden name that no list shows, then
-//! its files are deleted. A purge that is killed in between leaves no half session behind, and the next one finishes its work.
+//! Deleting sessions permanently. Only sessions that have ended are deleted, and in two steps: the folder first gets a
+//! hidden name that no list shows, then its files are deleted. A purge that is killed in between leaves no half session
+//! behind, and the next one finishes its work.
 
 use crate::error::{Error, Result};
+use crate::notice::Notice;
+use crate::orphans;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
@@ -13,41 +16,41 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a session is called while it is being deleted.
+/// The beginning of a folder's name while its session is being deleted.
 pub const GONE: &str = ".gone-";
 
 /// Which sessions to delete.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Purge {
-    /// Only those that ended at least so long ago.
+    /// Only sessions that ended at least this long ago.
     pub older_than: Option<Duration>,
-    /// The session was not named: one whose records are damaged is kept.
+    /// The user did not name the session: it is kept if its records are damaged.
     pub unnamed: bool,
     /// Delete nothing.
     pub dry_run: bool,
 }
 
-/// What became of a session.
+/// The result for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purged {
     /// It is deleted.
     Yes,
-    /// It would have been, without `dry_run`.
+    /// It would be deleted without `dry_run`.
     Would,
-    /// It ended only so many seconds ago.
+    /// It ended only this many seconds ago.
     TooYoung(i64),
 }
 
 impl Engine {
-    /// Deletes a session that has ended.
-    pub fn purge(&self, place: &Place, purge: &Purge) -> Result<Purged> {
+    /// Deletes a session that has ended. Processes that a lost session has left running are ended, each with a notice.
+    pub fn purge(&self, place: &Place, purge: &Purge, tell: &mut dyn FnMut(Notice)) -> Result<Purged> {
         let still = Quiesced::take(place).map_err(|not| match not {
             NotQuiesced::Runs => Error::RunsForPurge { session: SessionRef::at(place) },
             NotQuiesced::Failed(error) => error,
         })?;
         let ended_s = match &still.view {
             Ok(view) => clock::now().as_second() - view.updated.as_second(),
-            // It was not asked for by name, and when it ended is not known.
+            // The user did not name it, and it is not known when it ended.
             Err(damage) if purge.unnamed => {
                 return Err(Error::DamagedForPurge { id: place.id, damage: damage.clone() });
             }
@@ -60,13 +63,16 @@ impl Engine {
         if purge.dry_run {
             return Ok(Purged::Would);
         }
+        if let Ok(view) = &still.view {
+            orphans::end_of_lost(place, view, tell)?;
+        }
         self.forget_turns(place.id)?;
         delete(place, &still)?;
         self.forget_notifications(place.id)?;
         Ok(Purged::Yes)
     }
 
-    /// Deletes what an earlier purge that was killed has left.
+    /// Finishes the deletions of earlier purges that were killed.
     pub fn finish_purges(&self) -> Result<()> {
         leftovers(&self.home)?.iter().try_for_each(|folder| remove(folder))?;
         for month in self.home.months()? {
@@ -76,10 +82,10 @@ impl Engine {
     }
 }
 
-/// Deletes a session that is at rest.
+/// Deletes a session that is quiesced.
 pub fn delete(place: &Place, still: &Quiesced) -> Result<()> {
     if place.is_packed() {
-        // One file goes as one step.
+        // A packed session is one file, which is deleted in one step.
         return match std::fs::remove_file(&place.path) {
             Ok(()) => Ok(still.parent()?.sync()?),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -88,13 +94,13 @@ pub fn delete(place: &Place, still: &Quiesced) -> Result<()> {
     }
     let hidden = format!("{GONE}{}", place.id);
     let path = still.parent_path().join(&hidden);
-    // A copy of it that was being deleted before this one came back.
+    // The rest of an earlier deletion of the same session, which has been put back since.
     remove(&path)?;
     still.rename(&still.parent()?, &hidden)?;
     remove(&path)
 }
 
-/// Another purge may be at it as well: what is gone is gone.
+/// Another purge may delete the same folder at the same time, so files that are gone already are not an error.
 pub fn remove(folder: &Path) -> Result<()> {
     loop {
         match std::fs::remove_dir_all(folder) {

@@ -1,8 +1,9 @@
-//! The outcome of a run that ostler did not start: of an adopted conversation, and of one that was split off another.
+//! The outcome of a run that ostler did not start: of an adopted conversation, and of a conversation that was split off
+//! from another one.
 
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 
-/// Everything that was said is in its transcript, where it was before. What comes is the next run.
+/// Everything that was said is in the transcript, where it was before. New work belongs to the next run.
 pub(crate) fn of_past(kind: Kind, cause: String, closing: Closing) -> Outcome {
     Outcome {
         kind,

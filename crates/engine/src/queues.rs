@@ -1,4 +1,4 @@
-//! Sessions whose program starts later: what was asked for, and where they stand.
+//! Sessions whose program starts later: what was asked for, and their places in queues.
 
 use crate::error::{Error, Result};
 use crate::launch::LaunchRefusal;
@@ -27,20 +27,20 @@ pub use ostler_store::queue::DEFAULT as DEFAULT_QUEUE;
 pub struct StartLater {
     /// Not before this time.
     pub at: Option<StartTime>,
-    /// Not before these sessions have ended, and as they have to.
+    /// Not before these sessions have ended in the required way.
     pub after: Vec<After>,
     /// Not before this queue of config.toml has a free slot.
     pub queue: Option<String>,
-    /// A higher one comes first in the queue.
+    /// A session with a higher priority comes first in the queue.
     pub priority: i32,
 }
 
 /// A time to start at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartTime {
-    /// By the clock, also when that is set meanwhile.
+    /// At this time of the clock, also if the clock is set meanwhile.
     At(Timestamp),
-    /// After so long, whatever happens to the clock.
+    /// After this duration, whether or not the clock is set meanwhile.
     In(Duration),
 }
 
@@ -52,7 +52,7 @@ impl StartLater {
         StartLater { queue: queue.map(|queue| queue.name), priority, ..StartLater::default() }
     }
 
-    /// The queue apart from the rest: for a job, whose sessions wait in the queue and not the job itself.
+    /// Takes the queue out of the request: of a job, the sessions wait in the queue and not the job itself.
     #[must_use]
     pub fn take_queue(&mut self) -> Option<InQueue> {
         let priority = std::mem::take(&mut self.priority);
@@ -61,7 +61,7 @@ impl StartLater {
 }
 
 impl Engine {
-    /// Refuses what cannot be waited for.
+    /// Refuses a queue that is not configured.
     pub fn check_start(&self, start: &StartLater) -> Result<()> {
         let Some(name) = &start.queue else {
             return Ok(());
@@ -93,7 +93,7 @@ impl Engine {
         Ok((!when.is_now()).then(|| Box::new(when)))
     }
 
-    /// Has the queue allow what config.toml says.
+    /// Applies the settings of config.toml to the queue.
     pub(crate) fn configure_queue(&self, queue: Option<&InQueue>) -> Result<()> {
         if let Some(queue) = queue
             && let Some(settings) = self.config.queues.get(&queue.name)
@@ -103,7 +103,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses a program that is not there, now and not when its turn comes.
+    /// Refuses a program that does not exist: now, and not only when it is to be started.
     pub(crate) fn check_program(&self, session: &Session, record: &RunRecord) -> Result<()> {
         let program = record.argv.first().map(String::as_str).unwrap_or_default();
         let found = if program.contains('/') {
@@ -118,12 +118,12 @@ impl Engine {
     }
 }
 
-/// Where sessions stand in their queues. Each queue is read once.
+/// The places of sessions in their queues. Each queue is read once.
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<HashMap<String, HashMap<SessionId, u32>>>);
 
 impl Places {
-    /// Says where a session stands that waits in a queue.
+    /// Sets the place of a session that waits in a queue.
     pub fn fill(&self, home: &Home, view: &mut View) {
         let Some(waits) = view.waits.as_mut() else {
             return;

@@ -1,8 +1,8 @@
-//! A session at rest: it has ended, its helpers have exited, and no keeper can start while this value exists. Only such a folder
-//! is ever moved or deleted.
+//! A session at rest: it has ended, its helpers have exited, and no keeper can start while this value exists. Only such
+//! a folder is ever moved or deleted.
 //!
-//! The race this solves: the outcome of a run is on the disk a moment before its keeper and holder exit. A folder that is moved
-//! in that moment would be moved while they still write to it.
+//! The race this solves: the outcome of a run is on the disk a moment before its keeper and holder exit. A folder that
+//! is moved in that moment would be moved while they still write to it.
 
 use crate::error::{Error, Result};
 use crate::moved;
@@ -23,7 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long helpers that have nothing left to do may take to leave, and how often we look whether they should.
+/// How long helpers that have nothing left to do may take to exit, and how often we check.
 const LEAVING: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -32,7 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub enum NotQuiesced {
     /// It has not ended.
     Runs,
-    /// It could not be found out.
+    /// Its state could not be determined.
     Failed(Error),
 }
 
@@ -46,22 +46,25 @@ impl<E: Into<Error>> From<E> for NotQuiesced {
 #[derive(Debug)]
 pub struct Quiesced {
     place: Place,
-    /// What is true of it; the damage, when its records cannot be read.
+    /// Its view, or the damage when its records cannot be read.
     pub view: std::result::Result<Box<View>, String>,
     held: Held,
 }
 
 impl Quiesced {
-    /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
+    /// Takes a session that has ended. A session whose records cannot be read counts as ended when no process holds its
+    /// locks.
     pub fn take(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
-        // What we create there would be ours: its owner could neither take the locks nor read the archive.
+        // Files that we create there would belong to us: the owner of the session could neither take the locks nor read
+        // the archive.
         let me = rustix::process::geteuid().as_raw();
         if std::fs::symlink_metadata(&place.path).is_ok_and(|stat| stat.uid() != me) {
             return Err(Error::OtherUser { id: place.id }.into());
         }
         let was_packed = place.is_packed();
         Quiesced::take_at_rest(place).or_else(|not| {
-            // What another command has moved or packed looks like one that has no records, or that does not come to rest.
+            // A session that another command has moved or packed looks as if it had no records, or as if its helpers
+            // did not exit.
             if moved::is_gone(place) {
                 Err(moved::by_another_command(place).into())
             } else if !was_packed && place.is_packed() {
@@ -79,7 +82,7 @@ impl Quiesced {
         let folder = place.open()?;
         match view_or_damage(place)? {
             Ok(view) if !view.ended => return Err(NotQuiesced::Runs),
-            // The agent's own lock is held as long as anything of it lives, whatever the records say.
+            // The agent's own lock is held as long as any process of the agent lives, whatever the records say.
             Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotQuiesced::Runs),
             Ok(_) | Err(_) => wait_for_helpers(&folder, place)?,
         }
@@ -88,7 +91,7 @@ impl Quiesced {
             if let Some(held) = take_lock(&folder, "keeper.lock")? {
                 break held;
             }
-            // One helper may have replaced another while we waited for that, and is about to leave as well.
+            // A helper may have replaced the one that we waited for, and is about to exit as well.
             let over = ostler_view::look::look(place).is_ok_and(|view| view.ended) && Instant::now() < deadline;
             if !over {
                 return Err(NotQuiesced::Runs);
@@ -96,7 +99,7 @@ impl Quiesced {
             wait_for_helpers(&folder, place)?;
             pause()?;
         };
-        // Somebody may have moved it, or started its next run, before the lock was ours.
+        // Another command may have moved the session, or started its next run, before we got the lock.
         if !is_same(&folder, place)? {
             return Err(moved::by_another_command(place).into());
         }
@@ -106,7 +109,7 @@ impl Quiesced {
         }
     }
 
-    /// Nobody keeps a packed session. Who holds the lock of the archive is the only one that unpacks or deletes it.
+    /// A packed session has no keeper. Only the process that holds the lock of the archive unpacks or deletes it.
     fn take_packed(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
         let held = packed::lock(place.path.parent().and_then(Path::parent).unwrap_or(Path::new("/")))?;
         if !place.is_packed() {
@@ -124,7 +127,7 @@ impl Quiesced {
         &self.held
     }
 
-    /// Gives the folder another place, durably, unless something is there already.
+    /// Moves the folder durably, unless something has the new name already.
     pub fn rename(&self, into: &Dir, name: &str) -> Result<()> {
         let id = self.place.id;
         let from = self.parent()?;
@@ -133,17 +136,17 @@ impl Quiesced {
             ErrorKind::NotFound => moved::by_another_command(&self.place),
             _ => Error::CannotMove { id, error },
         })?;
-        // The new name first: after a power cut the folder may have two names, and never none.
+        // The new name is synced first: after a power cut the folder may have two names, but never none.
         into.sync()?;
         Ok(from.sync()?)
     }
 
-    /// The folder that it lies in.
+    /// The folder that contains the session's folder.
     pub fn parent(&self) -> Result<Dir> {
         Ok(Dir::open(self.parent_path())?)
     }
 
-    /// The folder in which its folder is.
+    /// The path of the folder that contains the session's folder.
     pub fn parent_path(&self) -> &Path {
         self.place.path.parent().unwrap_or(Path::new("/"))
     }
@@ -166,8 +169,8 @@ fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String
     }
 }
 
-/// Looks until the end of a session that seems to have ended is recorded, or until it turns out to be alive: somebody may
-/// have its lock who is just beginning to keep it, or just leaving.
+/// Looks until the end of a session that seems to have ended is recorded, or until the session turns out to be alive:
+/// its lock may be held by a process that is just beginning to keep it, or is just exiting.
 pub fn until_recorded(place: &Place) -> Result<View> {
     let deadline = Instant::now() + LEAVING;
     loop {
@@ -180,8 +183,8 @@ pub fn until_recorded(place: &Place) -> Result<View> {
     }
 }
 
-/// The same for a session that is about to end: its processes were killed a moment ago and the kernel is still ending them, or
-/// its agent is gone and its helpers are writing that down.
+/// The same for a session that is about to end: its processes were killed a moment ago and the kernel is still ending
+/// them, or its agent is gone and its helpers are recording that.
 pub fn until_settled(place: &Place) -> Result<View> {
     let deadline = Instant::now() + LEAVING;
     loop {
@@ -207,7 +210,8 @@ fn ending(place: &Place, view: &View) -> Result<Vec<Identity>> {
     Ok(found)
 }
 
-/// Waits until one of these processes, which lived a moment ago, is gone. False when there is none, or when it takes too long.
+/// Waits until one of these processes, which lived a moment ago, is gone. False when there are no processes, or when
+/// the deadline passes.
 pub fn wait_for_one_of(processes: &[Identity], deadline: Instant) -> Result<bool> {
     let left = deadline.saturating_duration_since(Instant::now());
     if processes.is_empty() || left.is_zero() {
@@ -225,7 +229,7 @@ pub fn wait_for_one_of(processes: &[Identity], deadline: Instant) -> Result<bool
     }
 }
 
-/// Nobody says when a lock is let go.
+/// The release of a lock is not signalled, so it has to be polled.
 fn pause() -> Result<()> {
     match poll(&mut [], Timespec::try_from(LOOK_AGAIN).ok().as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -235,7 +239,7 @@ fn pause() -> Result<()> {
 
 /// Waits until holder and keeper of an ended session have exited: they have nothing left to do.
 fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotQuiesced> {
-    // A record that cannot be read names nobody; the lock decides.
+    // A record that cannot be read names no process; then the lock decides.
     for process in folder.helper_processes() {
         let Some(pidfd) = Pidfd::open(&process)? else {
             continue;
@@ -243,7 +247,7 @@ fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), N
         let deadline = Instant::now() + LEAVING;
         let limit = Timespec::try_from(LOOK_AGAIN).ok();
         while poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? == 0 {
-            // It may be a helper of the next run, which somebody else has begun, and which will not leave.
+            // It may be a helper of the next run, which another command has begun and which does not exit now.
             if ostler_view::look::look(place).is_ok_and(|view| !view.ended) {
                 return Err(NotQuiesced::Runs);
             }

@@ -1,10 +1,11 @@
 //! After a reboot: sessions that were meant to go on are continued, and nothing else.
 //!
-//! Meant to go on are jobs, sessions that are restarted by a rule, and those that wait: for a limit, a time, a place in a queue. One
-//! of them is continued when its helpers died without ending it, or when they were told to by a machine that shut down. What a
-//! person has stopped, and what has come to its own end, stays ended. What a job has launched is left to the job.
+//! These sessions are meant to go on: jobs, sessions that are restarted by a rule, and sessions that wait for a limit,
+//! a time or a place in a queue. Such a session is continued when its helpers died without ending it, or when they
+//! ended it because the machine shut down. A session that a person has stopped, or that has finished, stays ended. A
+//! session that a job has launched is left to the job.
 //!
-//! What waited goes on waiting: for the same time, for the same sessions, and in its queue in the place that it had.
+//! A session that waited goes on waiting: for the same time, for the same sessions, and at the same place in its queue.
 
 use crate::error::Result;
 use crate::launch::COMMAND;
@@ -27,7 +28,7 @@ use ostler_store::{RunRecord, journal};
 use ostler_sys::clock;
 use ostler_view::look::{self, Depth};
 
-/// What a session is told that is continued without a message of its own.
+/// The message to a session that is continued and has no message waiting.
 const CONTINUE: &str = "continue";
 
 /// The signal that a machine sends to all processes when it shuts down.
@@ -48,17 +49,17 @@ pub enum MeantToGoOn {
 pub struct Recovered {
     /// Which one.
     pub session: SessionRef,
-    /// Why it goes on.
+    /// Why it is continued.
     pub why: MeantToGoOn,
-    /// What came of it.
+    /// The result.
     pub done: Result<()>,
 }
 
-/// A session that goes on, and how.
+/// A session that is continued, and how.
 struct GoesOn {
     place: Place,
     session: Session,
-    /// Those of its newest run.
+    /// The rules of its newest run.
     rules: Rules,
     view: View,
     why: MeantToGoOn,
@@ -77,7 +78,7 @@ enum Continued {
 }
 
 impl GoesOn {
-    /// Those that were in a queue join it in their order: the first of them may find a free slot.
+    /// Sessions that were in a queue join it again in their order: the first one may find a free slot.
     fn order(&self) -> (i64, Option<Timestamp>) {
         let when = self.start_when.as_ref();
         let priority = when.and_then(|when| when.queue.as_ref()).map_or(0, |queue| queue.priority);
@@ -86,21 +87,21 @@ impl GoesOn {
 }
 
 impl Engine {
-    /// Continues every session that was meant to go on and whose processes are gone. `dry`: only says which. May be repeated at any
-    /// time: one that runs is left alone.
+    /// Continues every session that was meant to go on and has no processes any more. `dry`: only returns which. May be
+    /// repeated at any time: a session that runs is left alone.
     pub fn recover(&self, dry: bool, tell: &mut dyn FnMut(Notice)) -> Result<Vec<Recovered>> {
         if !dry {
             self.send_what_waits()?;
         }
         let (mut go_on, mut recovered) = (Vec::new(), Vec::new());
         for place in self.home.live_places()? {
-            // One that cannot be read keeps no other from going on.
+            // A session that cannot be read must not keep the others from being continued.
             let Ok(view) = look_and_record_to(Depth::Awaited, &place) else { continue };
             if view.ended {
                 go_on.extend(meant_to_go_on(place, view)?.filter(|one| !one.session.driven));
                 continue;
             }
-            // It waits without helpers, so nothing would end its wait.
+            // The session waits without helpers, so nothing would end its wait.
             let waits = view.state == Phase::Waiting && !view.kept && view.holder_pid.is_none();
             if waits && let Some(why) = why_it_goes_on(&place, &view) {
                 let done = if dry { Ok(()) } else { self.tend(&place, &view) };
@@ -116,7 +117,7 @@ impl Engine {
                 true => Ok(()),
                 false => match self.continue_session(one, tell) {
                     Ok(Continued::Here) => Ok(()),
-                    // Who was first says so.
+                    // The process that was first reports it.
                     Ok(Continued::Elsewhere) => continue,
                     Err(error) => Err(error),
                 },
@@ -138,7 +139,8 @@ impl Engine {
         }
     }
 
-    /// The same for a session that a job has launched, by that job. False: it runs, has come to its end, or has no rule to go on.
+    /// The same for a session that a job has launched; the job calls this. False: the session runs, has finished, or
+    /// has no rule to go on.
     pub fn recover_child(&self, place: &Place) -> Result<bool> {
         let view = look_and_record_to(Depth::Awaited, place)?;
         match if view.ended { meant_to_go_on(place.clone(), view)? } else { None } {
@@ -147,10 +149,10 @@ impl Engine {
         }
     }
 
-    /// Continues the run that was looked at, and no other: one that has begun since may have come to its own end.
+    /// Continues the run that was looked at, and no other: a run that has begun since may have finished.
     fn continue_session(&self, one: GoesOn, tell: &mut dyn FnMut(Notice)) -> Result<Continued> {
         let GoesOn { place, session, rules, view, why, start_when, never_began } = one;
-        // What was never started has its prompt among its messages.
+        // A session that was never started has its prompt among its messages.
         let is_told = why != MeantToGoOn::Job && session.agent != COMMAND && view.queued == 0 && !never_began;
         let message = (is_told && !session.keep).then(|| CONTINUE.to_owned());
         self.configure_queue(start_when.as_ref().and_then(|when| when.queue.as_ref()))?;
@@ -166,7 +168,7 @@ impl Engine {
     }
 }
 
-/// Why a session that waits goes on. `None`: it cannot be read.
+/// Why a session that waits is continued. `None`: it cannot be read.
 fn why_it_goes_on(place: &Place, view: &View) -> Option<MeantToGoOn> {
     let folder = place.open().ok()?;
     let rules = folder.run(view.run).ok()?.record().ok()?.plan.rules;
@@ -179,7 +181,7 @@ fn why_it_goes_on(place: &Place, view: &View) -> Option<MeantToGoOn> {
     })
 }
 
-/// Whether this session, which has ended, goes on. One that cannot be read does not.
+/// Whether this session, which has ended, is continued, and how. A session that cannot be read is not.
 fn meant_to_go_on(place: Place, view: View) -> Result<Option<GoesOn>> {
     let Ok(folder) = place.open() else { return Ok(None) };
     let Ok(session) = folder.session() else { return Ok(None) };
@@ -188,7 +190,7 @@ fn meant_to_go_on(place: Place, view: View) -> Result<Option<GoesOn>> {
     }
     let run = folder.run(view.run)?;
     let record = run.record()?;
-    // Those of the run: a person may have given others when they resumed it.
+    // The rules of the run: a person may have given others when resuming it.
     let rules = record.plan.rules.clone();
     let claim = run.claim()?;
     let never_began = record.start_when.is_some() && !matches!(claim, Some(Claim::Begun { .. }));
@@ -202,7 +204,8 @@ fn meant_to_go_on(place: Place, view: View) -> Result<Option<GoesOn>> {
     } else {
         return Ok(None);
     };
-    // The last that was asked for decides: a person who stops what a shutdown has begun to stop means it.
+    // The newest stop request decides: a person who stops a session that a shutdown has begun to stop wants it to stay
+    // ended.
     let stopped_by = journal::newest(folder.dir(), |entry| match entry.event {
         Event::StopRequested { by, .. } if entry.run == view.run => Some(by),
         _ => None,
@@ -210,13 +213,14 @@ fn meant_to_go_on(place: Place, view: View) -> Result<Option<GoesOn>> {
     let outcome = run.outcome()?;
     let goes_on = match stopped_by {
         Some(by) => by == SYSTEM,
-        // SIGTERM to the process that waits is a machine that shuts down, too: nobody else has a reason.
+        // SIGTERM to the process that waits also means that the machine shuts down: nothing else has a reason to send
+        // it.
         None if never_began => {
             outcome.is_none_or(|outcome| outcome.kind == Kind::Lost || outcome.signal == Some(SHUTDOWN))
         }
         // Its helpers, or its process before it ran the program, were killed while the next run was being started.
         None if record.not_started.is_some() || record.agent.is_none() => true,
-        // A keeper that ends a session knows how long it took.
+        // A keeper that ends a session records its duration; an outcome without a duration was not written by a keeper.
         None => outcome.is_none_or(|outcome| outcome.duration_ms.is_none()),
     };
     if !goes_on {
@@ -225,7 +229,7 @@ fn meant_to_go_on(place: Place, view: View) -> Result<Option<GoesOn>> {
     let start_when = if never_began {
         record.start_when.as_deref().map(|when| again(when, &record))
     } else {
-        // It has waited for everything else; only its slot is gone, and its time may not have come.
+        // It has already waited for everything else. Only its slot is gone, and its time may not have come yet.
         let first = folder.run(record.continues.unwrap_or(record.run))?.record()?;
         let before = first.start_when.as_deref().map(|when| again(when, &first));
         let (queue, arrived) = before.map(|when| (when.queue, when.arrived)).unwrap_or_default();
@@ -236,10 +240,11 @@ fn meant_to_go_on(place: Place, view: View) -> Result<Option<GoesOn>> {
     Ok(Some(GoesOn { place, session, rules, view, why, start_when, never_began }))
 }
 
-/// The same once more: a duration that began in another boot has become a time, and its place in a queue is the one that it had.
+/// The same conditions once more: a duration that began in another boot becomes a time, and the place in the queue
+/// stays the same.
 fn again(when: &StartWhen, record: &RunRecord) -> StartWhen {
     let same_boot = record.agent.as_ref().is_some_and(|agent| agent.lived_ms().is_some());
-    // One that had to wait for others came into the queue at a time that nobody has noted.
+    // It is not recorded when a session that had to wait for others joined the queue.
     let arrived = when.arrived.or(if when.after.is_empty() { when.at.max(record.started) } else { None });
     let arrived = arrived.filter(|_| when.queue.is_some());
     StartWhen { at_ms: when.at_ms.filter(|_| same_boot), arrived, ..when.clone() }
@@ -252,7 +257,7 @@ struct Waited {
 
 fn waited(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Option<Waited>> {
     let mut state = look::fold(folder, run, record, session)?.state;
-    // Its end was recorded since, and a machine that shuts down may have asked for it.
+    // Both came later: the end that was recorded since, and the stop that a shutdown may have requested.
     (state.outcome, state.stop) = (None, None);
     Ok((state.phase() == Phase::Waiting).then(|| Waited { until: until(&state, record) }))
 }

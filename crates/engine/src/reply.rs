@@ -1,5 +1,5 @@
-//! The reply to a message, found by what the journal says became of it: accepted, fed, turn over. So it
-//! is the reply to this message, whatever waited before it.
+//! The reply to a message, found by following the message through the journal: accepted, fed, turn over. So it is the
+//! reply to this message, and not to one that waited before it.
 
 use crate::error::{Error, Result};
 use crate::request::look_and_record;
@@ -11,13 +11,13 @@ use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::journal;
 
-/// A process that is asked to end is not one that was killed.
+/// A process that ended by this signal was asked to end; it does not count as killed.
 const SIGTERM: i32 = 15;
 
 /// How far a message has come.
 #[derive(Clone, Debug, PartialEq)]
-enum Stage {
-    /// What was asked for is not in the journal yet.
+enum Fixture {
+    /// The request is not in the journal yet.
     Unknown,
     Waits(u64),
     Fed(u64),
@@ -25,49 +25,49 @@ enum Stage {
     Withdrawn,
 }
 
-impl Stage {
-    /// `ours`: it is the answer to what we asked for.
-    fn after(self, event: Event, ours: bool) -> Stage {
+impl Fixture {
+    /// `ours`: the event is the answer to our request.
+    fn after(self, event: Event, ours: bool) -> Fixture {
         match (self, event) {
-            (Stage::Unknown, Event::Accepted { n, .. }) if ours => Stage::Waits(n),
-            (Stage::Waits(n), Event::Feeding { n: fed, .. }) if fed == n => Stage::Fed(n),
-            (Stage::Fed(n), Event::Returned { n: returned, .. }) if returned == n => Stage::Waits(n),
-            (Stage::Waits(n), Event::Withdrawn { n: gone, .. }) if gone == n => Stage::Withdrawn,
-            (Stage::Fed(n), Event::TurnEnded { end }) => Stage::Replied(n, end),
-            // The process died before it had taken the message in: the next one is given it.
-            (Stage::Replied(n, _), Event::Returned { n: returned, .. }) if returned == n => Stage::Waits(n),
+            (Fixture::Unknown, Event::Accepted { n, .. }) if ours => Fixture::Waits(n),
+            (Fixture::Waits(n), Event::Feeding { n: fed, .. }) if fed == n => Fixture::Fed(n),
+            (Fixture::Fed(n), Event::Returned { n: returned, .. }) if returned == n => Fixture::Waits(n),
+            (Fixture::Waits(n), Event::Withdrawn { n: gone, .. }) if gone == n => Fixture::Withdrawn,
+            (Fixture::Fed(n), Event::TurnEnded { end }) => Fixture::Replied(n, end),
+            // The process died before it had taken the message: the message is given to the next process.
+            (Fixture::Replied(n, _), Event::Returned { n: returned, .. }) if returned == n => Fixture::Waits(n),
             (same, _) => same,
         }
     }
 }
 
-/// What came of waiting for a reply.
+/// The result of waiting for a reply.
 #[derive(Debug)]
 pub enum Reply {
     /// The turn that answers it is over.
     Turn(TurnEnd),
     /// The session has just ended; the message waits for its next run.
     ForNextRun,
-    /// It asks first; see [`View::asking`].
+    /// The agent asks a question first; see [`View::asking`].
     Asks(Box<View>),
 }
 
 impl Engine {
-    /// The end of the turn that answers a message, by the id of its request; `None` as long as there is none. The end of the session is
-    /// recorded first, so that what it says is complete.
+    /// The end of the turn that answers a message, by the id of its request; `None` as long as there is none. The
+    /// caller has looked at the session before, so that its end is recorded and the journal is complete.
     pub fn reply_to(&self, place: &Place, request: &str) -> Result<Option<TurnEnd>> {
         let read = journal::read(place.open()?.dir(), 0)?;
-        let stage = read.entries.into_iter().fold(Stage::Unknown, |stage, entry| {
+        let stage = read.entries.into_iter().fold(Fixture::Unknown, |stage, entry| {
             let ours = entry.request.as_deref() == Some(request);
             stage.after(entry.event, ours)
         });
-        Ok(if let Stage::Replied(_, end) = stage { Some(end) } else { None })
+        Ok(if let Fixture::Replied(_, end) = stage { Some(end) } else { None })
     }
 
-    /// Whether the turn that answers a message ended because others have killed its process. Where a process has one turn only, that is
-    /// the end of the turn and not of the session.
+    /// Whether the turn that answers a message ended because its process was killed, and not by ostler. Where each
+    /// process has only one turn, this ends the turn and not the session.
     pub fn reply_was_cut_off(&self, place: &Place, request: &str) -> Result<bool> {
-        let (mut stage, mut signalled, mut killed) = (Stage::Unknown, None, None);
+        let (mut stage, mut signalled, mut killed) = (Fixture::Unknown, None, None);
         let mut cut_off = false;
         for entry in journal::read(place.open()?.dir(), 0)?.entries {
             match &entry.event {
@@ -79,22 +79,23 @@ impl Engine {
                 _ => {}
             }
             let ours = entry.request.as_deref() == Some(request);
-            let replied = matches!(stage, Stage::Replied(..));
+            let replied = matches!(stage, Fixture::Replied(..));
             stage = stage.after(entry.event, ours);
-            if !replied && matches!(stage, Stage::Replied(..)) {
+            if !replied && matches!(stage, Fixture::Replied(..)) {
                 cut_off = killed == Some(entry.run);
             }
         }
-        Ok(cut_off && matches!(stage, Stage::Replied(..)))
+        Ok(cut_off && matches!(stage, Fixture::Replied(..)))
     }
 }
 
-/// Waits for the end of the turn that answers this message. `journal_before`: how long the journal was before the message.
+/// Waits for the end of the turn that answers this message. `journal_before`: how long the journal was before the
+/// message.
 pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> {
     // Subscribe first, look afterwards: what happens in between wakes us.
     let mut watch = SessionWatch::state_only(place)?;
     let folder = place.open()?;
-    let (mut stage, mut position) = (Stage::Unknown, journal_before);
+    let (mut stage, mut position) = (Fixture::Unknown, journal_before);
     loop {
         let view = look_and_record(place)?;
         let read = journal::read(folder.dir(), position)?;
@@ -104,9 +105,9 @@ pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> 
             stage = stage.after(entry.event, ours);
         }
         match stage {
-            Stage::Replied(_, end) => return Ok(Reply::Turn(end)),
-            Stage::Withdrawn => return Err(Error::Withdrawn { session: (&view).into() }),
-            Stage::Unknown | Stage::Waits(_) | Stage::Fed(_) => {}
+            Fixture::Replied(_, end) => return Ok(Reply::Turn(end)),
+            Fixture::Withdrawn => return Err(Error::Withdrawn { session: (&view).into() }),
+            Fixture::Unknown | Fixture::Waits(_) | Fixture::Fed(_) => {}
         }
         if view.ended {
             return Err(Error::NoReply { session: (&view).into(), outcome: view.outcome.map(Box::new) });
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_reply_is_that_of_the_message_and_not_of_one_before_it() {
-        let by = || "somebody".to_owned();
+        let by = || "a user".to_owned();
         let end = |text: &str| TurnEnd {
             verdict: Verdict::Succeeded,
             text: Some(text.to_owned()),
@@ -148,7 +149,7 @@ mod tests {
             (Event::Feeding { n: 2, written: None, kept: None }, false),
             (Event::TurnEnded { end: end("second") }, false),
         ];
-        let stage = events.into_iter().fold(Stage::Unknown, |stage, (event, ours)| stage.after(event, ours));
-        assert_eq!(stage, Stage::Replied(2, end("second")));
+        let stage = events.into_iter().fold(Fixture::Unknown, |stage, (event, ours)| stage.after(event, ours));
+        assert_eq!(stage, Fixture::Replied(2, end("second")));
     }
 }

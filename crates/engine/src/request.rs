@@ -20,10 +20,10 @@ use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
 use std::time::Duration;
 
-/// What became of a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub enum Answered {
-    /// The keeper does it.
+    /// The keeper carries it out.
     Accepted,
     /// Why, in the keeper's words.
     Refused(String),
@@ -41,22 +41,23 @@ pub fn look_and_record_to(depth: Depth, place: &Place) -> Result<View> {
     record_if_ended(place, look_to(depth, place)?)
 }
 
-/// Records the end of a session that was looked at, if nobody has.
+/// Records the end of a session that was looked at, if it is not recorded yet.
 pub fn record_if_ended(place: &Place, view: View) -> Result<View> {
     if view.ended && !place.archived {
         let folder = place.open()?;
-        // Its owner could not read what we would write.
+        // The owner of the session could not read what we would write.
         if folder.dir().is_ours()? {
-            closing::record_if_lost(&folder)?;
+            closing::record_if_lost(&folder, &view)?;
         }
     }
     Ok(view)
 }
 
-/// Makes a request and waits until it is accepted or refused. It is durable before this returns, whatever dies in between.
+/// Makes a request and waits until it is accepted or refused. It is durable before this returns, whichever process is
+/// killed in between.
 pub fn make(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answered> {
     let view = look_and_record_to(Depth::Awaited, place)?;
-    engine.tell_if_lost(place, &view);
+    engine.notify_if_lost(place, &view);
     if view.ended {
         return Ok(Answered::Ended(Box::new(view)));
     }
@@ -64,19 +65,20 @@ pub fn make(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answere
     write_down(engine, place, view, &request)
 }
 
-/// The same for what the session's next run has to know as well: it is written also when the session has ended.
+/// The same for a request that the session's next run has to read as well: it is written also when the session has
+/// ended.
 pub fn make_lasting(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answered> {
     Ok(make_named(engine, place, kind)?.0)
 }
 
-/// The same, with the id under which the journal has what became of it.
+/// The same, and returns the id under which the journal has the answer.
 pub fn make_named(engine: &Engine, place: &Place, kind: RequestKind) -> Result<(Answered, String)> {
     let view = look_and_record_to(Depth::Awaited, place)?;
     let request = engine.request(view.run, kind);
     Ok((write_down(engine, place, view, &request)?, request.id))
 }
 
-/// The same with a request whose id was reserved: one that is in the inbox already is not written again.
+/// The same with a request whose id was reserved: a request that is in the inbox already is not written again.
 pub(crate) fn make_once(engine: &Engine, place: &Place, id: &str, kind: RequestKind) -> Result<Answered> {
     let view = look_and_record_to(Depth::Awaited, place)?;
     let folder = place.open()?;
@@ -109,15 +111,16 @@ fn write_down(engine: &Engine, place: &Place, view: View, request: &Request) -> 
     if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, request) }
 }
 
-/// A connection to the keeper of a session that has not ended. Where both helpers are gone, a replacement is started first, with the
-/// environment that the next run of the session would get from us. `None`: nobody is there any more.
+/// A connection to the keeper of a session that has not ended. Where both helpers are gone, a replacement is started
+/// first, with the environment that the next run of the session would get from us. `None`: no helper can be reached any
+/// more.
 pub fn reach(engine: &Engine, place: &Place) -> Result<Option<OwnedFd>> {
     let environment = |session: &Session| prepare::environment(&engine.environment, session, &[]);
     Ok(launch::reach(place, &engine.launcher, &environment)?)
 }
 
 fn until_granted(engine: &Engine, place: &Place, folder: &Folder, request: &Request) -> Result<Answered> {
-    // A holder, its keeper, and one that replaced either.
+    // A holder, its keeper, and a replacement of either.
     let mut deaths = 3;
     loop {
         let Some(socket) = reach(engine, place)? else {
@@ -140,7 +143,7 @@ fn until_granted(engine: &Engine, place: &Place, folder: &Folder, request: &Requ
     }
 }
 
-/// Gives the helpers of a session that does not answer a moment to exit.
+/// Gives the helpers of a session that does not respond a moment to exit.
 fn wait_for_a_death(folder: &Folder) -> Result<()> {
     let pidfds =
         folder.helpers().into_iter().map(|helper| Pidfd::open(&helper.process)).collect::<std::io::Result<Vec<_>>>()?;
@@ -151,18 +154,18 @@ fn wait_for_a_death(folder: &Folder) -> Result<()> {
     }
 }
 
-/// What the journal says became of a request. A keeper may have accepted it, seen the session end because of it, and exited
-/// before we could ask.
+/// The answer to a request, according to the journal. A keeper may have accepted it, seen the session end because of
+/// it, and exited before we could ask.
 fn already_answered(place: &Place, id: &str) -> Result<Option<Answered>> {
     let answer = journal::answer(place.open()?.dir(), id)?;
     Ok(answer.map(|refused| refused.map_or(Answered::Accepted, Answered::Refused)))
 }
 
-/// How long a helper may be silent before we look whether somebody has stopped it.
+/// How long a helper may be silent before we check whether it is stopped.
 pub const SILENCE: Duration = Duration::from_secs(1);
 
-/// Lets helpers go on that somebody has stopped (SIGSTOP, a debugger, a suspended job). They are ours, and nothing moves
-/// while they stand.
+/// Continues helpers that were stopped (SIGSTOP, a debugger, a suspended job). They are our processes, and the session
+/// makes no progress while they are stopped.
 pub fn nudge(folder: &Folder) -> Result<()> {
     for helper in folder.helpers() {
         if let Some(pidfd) = Pidfd::open(&helper.process)?

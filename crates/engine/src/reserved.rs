@@ -1,5 +1,6 @@
-//! Steps that are safe to repeat: a session whose id was reserved is launched once, a message whose id was reserved is sent once. A
-//! driver writes the id down first; killed in the middle, it repeats the step and finds what it has done already.
+//! Steps that are safe to repeat: a session whose id was reserved is launched once, a message whose id was reserved is
+//! sent once. A driver records the id first. If it is killed in the middle, it repeats the step and finds what it has
+//! done already.
 
 use crate::error::{Error, Result};
 use crate::launch::new_id;
@@ -23,7 +24,8 @@ use rustix::fs::OFlags;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// A launch that is under way tells of its end by the name of its folder; one that was killed is noticed after this.
+/// A launch renames its folder when it is complete, and that is watched. A launch that was killed is noticed after this
+/// time.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 impl Engine {
@@ -39,8 +41,9 @@ impl Engine {
         uuid::Uuid::new_v4().to_string()
     }
 
-    /// The session that has this reserved id. A launch of it that is still under way is waited for, because its launcher may have been
-    /// killed and the rest of it goes on; what a killed one has left is removed. `None`: there is none, and none will come.
+    /// The session that has this reserved id. A launch that is still under way is waited for, because it may go on
+    /// after its launcher was killed. What a killed launch has left behind is removed. `None`: there is no such
+    /// session, and none will appear.
     pub fn settled(&self, id: SessionId) -> Result<Option<Place>> {
         let hidden = hidden_name(id.as_str());
         let watcher = Watcher::new().ok();
@@ -53,14 +56,14 @@ impl Engine {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(error.into()),
             };
-            // In this order: it gets its real name while we look.
+            // The hidden name first: the folder may get its real name while we look.
             let folder = match sessions.file(&hidden, OFlags::RDONLY | OFlags::DIRECTORY) {
                 Ok(folder) => folder,
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(self.home.place_of(id)?),
                 Err(error) => return Err(error.into()),
             };
             if let Some(held) = lock::try_exclusive(folder)? {
-                // No process of that launch lives. It has its real name by now, or never will.
+                // No process of that launch lives. The folder has its real name by now, or will never get it.
                 let stat = rustix::fs::fstat(held.file()).map_err(std::io::Error::from)?;
                 let there = sessions.stat(&hidden)?;
                 if there.is_some() && sessions.open_dir(&hidden)?.inode()? == stat.st_ino {
@@ -76,7 +79,8 @@ impl Engine {
         }
     }
 
-    /// Sends a message under a reserved id. Repeated, it finds the message that was written and says what became of it.
+    /// Sends a message under a reserved id. A repeated call finds the message that was written and returns the answer
+    /// to it.
     pub fn send_once(&self, place: &Place, id: &str, text: String) -> Result<Sent> {
         match request::make_once(self, place, id, RequestKind::Message { text, now: false })? {
             Answered::Accepted => Ok(Sent::Accepted),
@@ -89,13 +93,14 @@ impl Engine {
     pub fn resume_once(&self, place: &Place, request: Resume, tell: &mut dyn FnMut(Notice)) -> Result<()> {
         match self.resume(place, request, tell) {
             Ok(_) => Ok(()),
-            // Another process was first, or the same one before it was killed.
+            // Another process was first, or the same driver before it was killed.
             Err(_) if !look_and_record_to(Depth::Awaited, place)?.ended => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Makes sure that a session which runs has a keeper. Where both helpers were killed, nothing would move until a command comes.
+    /// Makes sure that a session that runs has a keeper. Where both helpers were killed, the session would make no
+    /// progress until the next command.
     pub fn tend(&self, place: &Place, view: &View) -> Result<()> {
         if !view.ended && !view.kept {
             drop(request::reach(self, place)?);

@@ -1,4 +1,5 @@
-//! Rules of a session as people write them, on the command line and in config.toml, and what they are for a run.
+//! Rules of a session as people write them, on the command line and in config.toml, and the rules of a run that result
+//! from them.
 
 use crate::error::{Error, Result};
 use crate::settings::Engine;
@@ -25,7 +26,8 @@ pub struct Asked {
     pub on_limit: Option<String>,
 }
 
-/// The same words in `[agents.NAME]` of config.toml: for every session of that agent that is started without others.
+/// The same words in `[agents.NAME]` of config.toml: for every session of that agent that is started without rules of
+/// its own.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -37,14 +39,14 @@ pub struct Written {
     pub turn_timeout: Option<String>,
     /// Dollars.
     pub budget: Option<f64>,
-    /// At most so many turns.
+    /// The maximum number of turns.
     pub max_turns: Option<u32>,
     /// `wait`, `fail` or the name of an agent.
     pub on_limit: Option<String>,
 }
 
 impl Written {
-    /// As rules, or which of them is none.
+    /// Parses them; the error says which one is not a rule.
     pub fn check(self) -> std::result::Result<Rules, String> {
         let Written { restart, timeout, turn_timeout, budget, max_turns, on_limit } = self;
         let (budget, max_turns) = (budget.map(|usd| usd.to_string()), max_turns.map(|turns| turns.to_string()));
@@ -52,28 +54,30 @@ impl Written {
     }
 }
 
-/// For which run the rules are.
+/// The run that the rules are for.
 #[derive(Clone, Copy, Debug)]
 pub struct For<'a> {
     /// Its agent.
     pub agent: &'a str,
     /// With a terminal or without.
     pub mode: Mode,
-    /// Where nobody has said what happens at a usage limit: it waits, and does not fail.
+    /// What happens at a usage limit if nothing was specified: the session waits instead of failing.
     pub waits: bool,
 }
 
 impl Engine {
-    /// The rules of a run that is about to begin: what was asked for, else what is configured for its agent. Refused is what could not
-    /// be kept.
+    /// The rules of a run that is about to begin: what was asked for, else what is configured for its agent. A limit
+    /// that could not be enforced is refused.
     pub fn rules(&self, asked: &Asked, of: For<'_>) -> Result<Rules> {
         self.rules_after(asked, of, Rules::default())
     }
 
-    /// The rules of a session that a person resumes: what is asked for now, else what it had. Its time counts anew; its money and its turns
-    /// count on, and what is used up is refused, until a new budget or number is given.
+    /// The rules of a session that a person resumes: what is asked for now, else what it had. Its time starts again.
+    /// Its cost and its turns continue to count, and a limit that is used up is an error until a new budget or number
+    /// of turns is given.
     pub fn rules_of_resumed(&self, asked: &Asked, of: For<'_>, before: Rules, view: &View) -> Result<Rules> {
-        // Whether it waits at a limit follows from how it is resumed; that another agent continues was somebody's choice.
+        // Whether it waits at a limit depends on how it is resumed. That another agent continues was the user's choice,
+        // and is kept.
         let kept = |on_limit: &OnLimit| matches!(on_limit, OnLimit::Agent { .. });
         let before = Rules { on_limit: before.on_limit.filter(kept), ..before };
         let mut rules = self.rules_after(asked, of, before.clone())?;
@@ -104,23 +108,23 @@ impl Engine {
             return only_for_commands(rules).map_err(Error::Limit);
         }
         let terminal = if of.mode == Mode::Terminal { " in a terminal" } else { "" };
-        let tells_turns = known.is_some_and(|agent| agent.tells_turns(of.mode));
+        let reports_turns = known.is_some_and(|agent| agent.reports_turns(of.mode));
         let of_turns =
             [(rules.max_turns.is_some(), "--max-turns"), (rules.turn_timeout_ms.is_some(), "--turn-timeout")];
-        if let Some((_, option)) = of_turns.into_iter().find(|(asked, _)| *asked && !tells_turns) {
-            let words = format!("{} does not tell its turns{terminal}, so {option} cannot be kept", of.agent);
+        if let Some((_, option)) = of_turns.into_iter().find(|(asked, _)| *asked && !reports_turns) {
+            let words = format!("{} does not tell its turns{terminal}, so {option} cannot be enforced", of.agent);
             return Err(Error::Limit(format!("{words}; use --timeout")));
         }
-        let tells_cost = known.is_some_and(|agent| agent.tells_cost(of.mode));
-        if rules.budget_usd.is_some() && !tells_cost {
-            let words = format!("{} does not tell its cost{terminal}, so --budget cannot be kept", of.agent);
-            let instead = if tells_turns { "--max-turns or --timeout" } else { "--timeout" };
+        let reports_cost = known.is_some_and(|agent| agent.reports_cost(of.mode));
+        if rules.budget_usd.is_some() && !reports_cost {
+            let words = format!("{} does not tell its cost{terminal}, so --budget cannot be enforced", of.agent);
+            let instead = if reports_turns { "--max-turns or --timeout" } else { "--timeout" };
             return Err(Error::Limit(format!("{words}; use {instead}")));
         }
         let usual = if of.waits { OnLimit::Wait } else { OnLimit::Fail };
         match rules.on_limit.get_or_insert(usual) {
             OnLimit::Wait | OnLimit::Fail | OnLimit::Unknown => {}
-            // The same agent has the same account. One that nobody has to install has none.
+            // The same agent has the same account. An agent that does not have to be installed has no account.
             OnLimit::Agent { name }
                 if name == crate::launch::COMMAND
                     || name == of.agent && known.is_some_and(|agent| agent.package().is_some()) =>
@@ -141,10 +145,10 @@ impl Engine {
     }
 }
 
-/// The word by which a limit is lifted that the session or config.toml has.
+/// The word that removes a limit of the session or of config.toml.
 const NONE: &str = "none";
 
-/// What is asked for, and what the others say beside it: what is asked to be `none` is in neither.
+/// The rules that are asked for, and the other ones, both without the rules that are asked to be `none`.
 fn without(mut asked: Asked, mut others: Rules) -> (Asked, Rules) {
     let lifted = |word: &mut Option<String>| word.take_if(|word| word == NONE).is_some();
     if lifted(&mut asked.restart) {
@@ -165,7 +169,7 @@ fn without(mut asked: Asked, mut others: Rules) -> (Asked, Rules) {
     (asked, others)
 }
 
-/// Refuses a run that could not begin a turn.
+/// Refuses a run that could not begin a turn, because a limit is used up.
 fn refuse_used_up(rules: &Rules, total_usd: f64, view: &View) -> Result<()> {
     let spent = total_usd - rules.budget_from_usd.unwrap_or(0.0);
     if let Some(budget) = rules.budget_usd.filter(|budget| spent >= *budget) {
@@ -206,7 +210,7 @@ fn or(asked: Rules, others: Rules) -> Rules {
         budget_usd: asked.budget_usd.or(others.budget_usd),
         max_turns: asked.max_turns.or(others.max_turns),
         on_limit: asked.on_limit.or(others.on_limit),
-        // A request for a further run says from where they count.
+        // For a further run, these say from where cost and turns count.
         budget_from_usd: asked.budget_from_usd.or(others.budget_from_usd),
         turns_from: asked.turns_from.or(others.turns_from),
     }
@@ -245,7 +249,7 @@ fn parse_restart(text: &str) -> std::result::Result<Restart, String> {
 
 fn parse_time(text: &str) -> std::result::Result<u64, String> {
     match u64::try_from(parse_duration(text)?.as_millis()) {
-        Ok(0) => Err(format!("{text:?} is no time at all (examples: 90s, 10m, 1h30m)")),
+        Ok(0) => Err(format!("{text:?} is a duration of zero (examples: 90s, 10m, 1h30m)")),
         Ok(ms) => Ok(ms),
         Err(_) => Err(format!("{text:?} is too long (examples: 90s, 10m, 1h30m)")),
     }

@@ -1,7 +1,7 @@
-//! Searching every conversation on the machine: those of sessions, and those that agents keep by themselves.
+//! Searching every conversation on the machine: those of sessions, and those that agents store by themselves.
 //!
-//! The index, and how it is asked, is [`ostler_search`]. What is added here: the session that a hit belongs to, as it is now,
-//! and what continues the conversation.
+//! The index and its queries are in [`ostler_search`]. This module adds the session that a hit belongs to, as it is
+//! now, and the command that continues the conversation.
 
 use crate::error::Result;
 use crate::settings::Engine;
@@ -93,7 +93,7 @@ impl Engine {
         self.search_with_progress(query, &mut |_| {})
     }
 
-    /// The same; `tell` hears how far the update is.
+    /// The same; `tell` is called with the progress of the update.
     pub fn search_with_progress(&self, query: &Query, tell: &mut dyn FnMut(Progress)) -> Result<Hits> {
         let found = ostler_search::search(&self.home, &self.environment.lookup(), query, tell)?;
         let mut sessions = HashMap::new();
@@ -103,7 +103,7 @@ impl Engine {
         }))
     }
 
-    /// The folder that a person means by this path, as agents know it.
+    /// The folder that a person means by this path, in the form in which agents record it.
     pub fn folder(&self, path: &Path) -> Result<PathBuf> {
         let path = self.environment.folder().map_or_else(|_| path.to_owned(), |folder| folder.join(path));
         Ok(std::fs::canonicalize(&path).unwrap_or(path))

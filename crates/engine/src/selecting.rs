@@ -6,7 +6,7 @@ use crate::settings::Engine;
 use ostler_core::record::Session;
 use ostler_store::home::{NotFound, Place};
 
-/// How many of those that match are named in an error.
+/// How many of the matching sessions are named in an error.
 const NAMED: usize = 4;
 
 /// A word that means all sessions that have something in common.
@@ -45,8 +45,8 @@ impl Several {
 }
 
 impl Engine {
-    /// The sessions that a word means, the oldest first: one, or all that a group or a label names. Archived ones are meant only by
-    /// their own id or name.
+    /// The sessions that a word means, the oldest first: one, or all that a group or a label names. Archived sessions
+    /// are found only by their own id or name.
     pub fn select_several(&self, word: &str) -> Result<Vec<Place>> {
         match Several::parse(word) {
             Some(several) => self.matching(word, &several, &self.home.live_places()?),
@@ -58,7 +58,7 @@ impl Engine {
         Several::parse(word).map(|several| self.matching(word, &several, &self.home.archived_places()?)).transpose()
     }
 
-    /// The one session that a word means which may mean several.
+    /// The session that a word means that may mean several; an error unless it is exactly one.
     pub(crate) fn only_one(&self, word: &str, several: &Several) -> Result<Place> {
         let mut places = self.matching(word, several, &self.home.live_places()?)?;
         match places.len() {
@@ -76,7 +76,7 @@ impl Engine {
         let mut found: Vec<_> = among
             .iter()
             .filter_map(|place| {
-                // What cannot be read has no label. It is meant by its id.
+                // A session that cannot be read has no label. It can be named by its id.
                 let session = place.open().and_then(|folder| folder.session()).ok()?;
                 several.includes(&session).then(|| (session.created, place.clone()))
             })

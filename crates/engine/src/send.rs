@@ -1,4 +1,5 @@
-//! Messages: durable, delivered at the end of the running turn. And answers and interrupts, which go the same way.
+//! Messages: durable, delivered at the end of the running turn. Also answers and interrupts, which are sent in the same
+//! way.
 
 use crate::error::{Error, Result};
 use crate::reply::{self, Reply};
@@ -19,10 +20,10 @@ use std::time::{Duration, Instant};
 /// How long an interrupt waits for the turn of a message that is on its way.
 const UNTIL_A_TURN: Duration = Duration::from_secs(10);
 
-/// What became of a message.
+/// The result of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The keeper has it, and delivers it.
+    /// The keeper has the message, and delivers it.
     Accepted,
     /// The session has ended; the message waits for its next run.
     ForNextRun,
@@ -33,11 +34,11 @@ pub enum Sent {
 /// An answer to a question of a session.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Which question is meant: an answer must never reach the next one.
+    /// Which question is meant: an answer must never be given to the next question.
     pub request: String,
     /// Yes or no.
     pub allow: bool,
-    /// This kind of request for the rest of the run.
+    /// The answer holds for this kind of request for the rest of the run.
     pub always: bool,
     /// The answer to a question in words, or why not.
     pub text: Option<String>,
@@ -83,11 +84,12 @@ impl Engine {
         if look_and_record_to(Depth::Awaited, place)?.ended && !self.waiting(place)?.iter().any(|waits| waits.n == n) {
             return Err(Error::NotWaiting { session: SessionRef::at(place), n });
         }
-        // Once it has ended no keeper is there to accept it, and none to deliver the message either: the next one reads both.
+        // When the session has ended, there is no keeper to accept this, and none to deliver the message either: the
+        // next keeper reads both.
         lasting(self, place, RequestKind::Withdraw { n }).map(|_| ())
     }
 
-    /// Queues a message again of which it is not known whether the agent got it.
+    /// Queues a message again, when it is not known whether the agent received it.
     pub fn send_again(&self, place: &Place, n: u64) -> Result<Sent> {
         refuse_archived(place)?;
         if !look_and_record_to(Depth::Awaited, place)?.maybe_delivered.contains(&n) {
@@ -106,8 +108,9 @@ impl Engine {
         }
     }
 
-    /// Ends the running turn; the session goes on. A session works also while its message is on its way to the agent: then the
-    /// turn is waited for, because a message that was delivered cannot be taken back before.
+    /// Ends the running turn; the session goes on. A session counts as working also while a message is on its way to
+    /// the agent. Then this waits for the turn to begin, because a message that was delivered cannot be taken back
+    /// before.
     pub fn interrupt(&self, place: &Place) -> Result<()> {
         if self.is_job(place) {
             let running = self.living_children(place)?;
@@ -119,7 +122,7 @@ impl Engine {
             return Err(Error::NothingToInterrupt { session: SessionRef::at(place), why });
         }
         let until = Instant::now() + UNTIL_A_TURN;
-        // Before it is asked: that a turn begins in between is told.
+        // Subscribed before the request, so that a turn that begins in between is reported.
         let mut watch = SessionWatch::state_only(place)?;
         loop {
             let why = match request::make(self, place, RequestKind::Interrupt)? {
@@ -140,14 +143,14 @@ impl Engine {
         Ok(matches!(view.state, Phase::Starting | Phase::Working) && view.message_waits.is_none())
     }
 
-    /// The texts of those that wait to be delivered, in their order.
+    /// The texts of the messages that wait to be delivered, in their order.
     pub fn queued(&self, place: &Place) -> Result<Vec<String>> {
         let waiting = self.waiting(place)?.into_iter().filter(|message| !message.unclear);
         let text = |kind| if let RequestKind::Message { text, .. } = kind { Some(text) } else { None };
         Ok(waiting.filter_map(|message| text(message.request.kind)).collect())
     }
 
-    /// What still waits: what the keeper has taken in, and what it has not seen yet.
+    /// The messages that still wait: those that the keeper has accepted, and those that it has not read yet.
     pub fn waiting(&self, place: &Place) -> Result<Vec<Waiting>> {
         let folder = place.open()?;
         let run = folder.run(folder.newest_run()?)?;
@@ -184,13 +187,13 @@ impl Engine {
     }
 }
 
-/// A message that waits, or of which nothing tells whether the agent took it.
+/// A message that waits, or for which it is not known whether the agent received it.
 pub struct Waiting {
     /// Its number.
     pub n: u64,
-    /// The request that brought it.
+    /// The request that contains it.
     pub request: Request,
-    /// Nothing tells whether the agent took it.
+    /// It is not known whether the agent received it.
     pub unclear: bool,
 }
 
@@ -203,7 +206,7 @@ fn lasting(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Sent> {
     }
 }
 
-/// Whether what was accepted is delivered in this run. One that stops takes nothing more.
+/// Whether a message that was accepted is delivered in this run. A session that is stopping delivers nothing more.
 fn when_delivered(engine: &Engine, place: &Place, request: &str) -> Result<Sent> {
     let view = engine.view_without_last(place)?;
     if !view.ended && view.state != Phase::Stopping {

@@ -9,19 +9,20 @@ use std::process::Command;
 /// The name of the unit.
 const UNIT: &str = "ostler-recover.service";
 
-/// What was written, and what the service manager said.
+/// What was written, and what the service manager answered.
 #[derive(Debug)]
 pub struct Service {
     /// The file.
     pub path: PathBuf,
-    /// Whether the service manager starts it from now on; `None` when there is none that could be told.
+    /// Whether the service manager starts it from now on; `None` when `systemctl` cannot be run.
     pub enabled: Option<bool>,
     /// What `systemd-analyze verify` has found wrong with it; empty when nothing, `None` when there is no such program.
     pub verified: Option<String>,
 }
 
 impl Engine {
-    /// Writes the unit and has the service manager of the user start it at each login, or at boot for a user that lingers.
+    /// Writes the unit and has the service manager of the user start it at each login, or at boot for a user that
+    /// lingers.
     pub fn install_service(&self) -> Result<Service> {
         let path = self.unit_path()?;
         let program = self.launcher.program()?;
@@ -37,7 +38,7 @@ impl Engine {
         Ok(Service { path, enabled, verified })
     }
 
-    /// Removes it. `None`: there was none.
+    /// Removes the unit. `None`: there was none.
     pub fn uninstall_service(&self) -> Result<Option<PathBuf>> {
         let path = self.unit_path()?;
         if !path.exists() {
@@ -58,7 +59,7 @@ impl Engine {
         Ok(config.or_else(home).ok_or(Error::NoHome)?.join("systemd/user").join(UNIT))
     }
 
-    /// Tells the service manager of the user; `None` when there is none, or none that answers.
+    /// Calls the service manager of the user, and returns whether it succeeded; `None` when `systemctl` cannot be run.
     fn manager(&self, words: &[&str]) -> Option<bool> {
         let mut command = Command::new("systemctl");
         command.arg("--user").args(words);
@@ -70,7 +71,7 @@ impl Engine {
         command.args(["--user", "verify"]).arg(path);
         let output = self.in_environment(&mut command).output().ok()?;
         let said = String::from_utf8_lossy(&output.stderr);
-        // It also tells of other units of the machine.
+        // It also reports on other units of the machine.
         let about_ours: Vec<&str> = said.lines().filter(|line| line.contains(UNIT)).collect();
         Some(about_ours.join("; "))
     }
@@ -84,7 +85,7 @@ fn unit(program: &Path, home: &Path, path: Option<&str>) -> Result<String> {
     let home = std::path::absolute(home)?;
     let variable = |name: &str, value: &str| format!("Environment={}\n", quoted(&format!("{name}={value}")));
     let mut variables = variable("OSTLER_HOME", &home.to_string_lossy());
-    // Agents are found by it, as in the shell from which this was installed.
+    // With this PATH, agents are found as in the shell from which the unit was installed.
     variables.push_str(&path.map(|path| variable("PATH", path)).unwrap_or_default());
     Ok(format!(
         "[Unit]\nDescription=Continue ostler sessions that were meant to go on\n\n\
@@ -95,7 +96,7 @@ fn unit(program: &Path, home: &Path, path: Option<&str>) -> Result<String> {
     ))
 }
 
-/// As the service manager reads a word: in quotes, with its own signs escaped.
+/// A word as the service manager reads it: in quotes, with its special characters escaped.
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     format!("\"{escaped}\"")

@@ -1,4 +1,4 @@
-//! Being told when something about one session may have changed.
+//! Watching one session for changes.
 
 use crate::error::Result;
 use crate::notify::Told;
@@ -10,11 +10,13 @@ use ostler_sys::ready::{self, Interest};
 use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Is told when something about one session may have changed. It needs no keeper, and finds the replacement of one that is gone.
+/// Reports when something about one session may have changed. It needs no keeper, and finds the replacement of a keeper
+/// that is gone.
 #[derive(Debug)]
 pub struct SessionWatch {
     place: Place,
-    /// `None` as long as nothing is read from it: of a thousand sessions that are waited for, most only live.
+    /// `None` as long as nothing is read from it: of a thousand sessions that are waited for, most need no more than
+    /// the wait.
     folder: Option<Folder>,
     on: On,
     state_only: bool,
@@ -35,7 +37,7 @@ pub enum News {
 #[derive(Debug)]
 enum On {
     Keeper(OwnedFd),
-    /// It has no keeper; the agent itself.
+    /// The agent itself, because the session has no keeper.
     Agent(Pidfd),
     /// The keeper's process. The journal is watched by the caller.
     Journal(Pidfd),
@@ -48,13 +50,13 @@ impl SessionWatch {
         SessionWatch::open(place, false, false)
     }
 
-    /// The same for a face that shows the session to a person: it is told what a person is to be told of ([`SessionWatch::told`]), and
-    /// who wants to be told only while nobody is attached is not.
+    /// The same for a face that shows the session to a person: it receives the notifications for a person
+    /// ([`SessionWatch::told`]), and notifications that are sent only while no person is attached are not sent.
     pub fn attended(place: &Place) -> Result<SessionWatch> {
         SessionWatch::open(place, false, true)
     }
 
-    /// The same, without being told of output that changes nothing about the session.
+    /// The same, but output that changes nothing about the session is not reported.
     pub fn state_only(place: &Place) -> Result<SessionWatch> {
         SessionWatch::open(place, true, false)
     }
@@ -66,12 +68,13 @@ impl SessionWatch {
         Ok(watch)
     }
 
-    /// For one of very many: the keeper is not asked to tell anything, because a thousand of them would wake up for that. The
-    /// caller watches the journal, in which everything is that changes a session, and calls [`SessionWatch::take_news`] when it has
-    /// changed; the descriptor is readable when the keeper has exited. `None`: no keeper is known to live.
+    /// For one of very many sessions: the keeper is not asked to report anything, because a thousand keepers would wake
+    /// up for that. The caller watches the journal, which has everything that changes a session, and calls
+    /// [`SessionWatch::take_news`] when it has changed. The descriptor is readable when the keeper has exited. `None`:
+    /// no living keeper is known.
     pub fn beside_journal(place: &Place) -> Result<Option<SessionWatch>> {
         let folder = place.open()?;
-        // A record that cannot be read names nobody, and another way is found.
+        // A record that cannot be read names no process; then the caller watches in another way.
         let Some(keeper) = folder.keeper().ok().flatten() else {
             return Ok(None);
         };
@@ -79,7 +82,7 @@ impl SessionWatch {
         Ok(on.map(|on| SessionWatch { folder: Some(folder), ..SessionWatch::on(place, on, true) }))
     }
 
-    /// The same, for a keeper whose process is held already.
+    /// The same, for a keeper whose pidfd is open already.
     #[must_use]
     pub fn beside_keeper(place: &Place, keeper: Pidfd) -> SessionWatch {
         SessionWatch::on(place, On::Journal(keeper), true)
@@ -89,7 +92,7 @@ impl SessionWatch {
         SessionWatch { place: place.clone(), folder: None, on, state_only, attended: false, told: Vec::new() }
     }
 
-    /// What a person is to be told of since the last call.
+    /// The notifications for a person since the last call.
     pub fn told(&mut self) -> Vec<Told> {
         std::mem::take(&mut self.told)
     }
@@ -136,7 +139,7 @@ impl SessionWatch {
         }
     }
 
-    /// Takes the news away, and finds the replacement of a keeper that is gone.
+    /// Reads what was reported, and finds the replacement of a keeper that is gone.
     pub fn take_news(&mut self) -> Result<News> {
         let news = match &self.on {
             On::Keeper(socket) => drain(socket, &mut self.told)?,
@@ -148,7 +151,8 @@ impl SessionWatch {
         }
     }
 
-    /// Waits until something may have changed, or one of the others can be read; says of each whether it can.
+    /// Waits until something may have changed, or one of `others` can be read. Also returns for each of these whether
+    /// it can be read.
     pub fn wait(&mut self, others: &[BorrowedFd<'_>]) -> Result<(News, Vec<bool>)> {
         let Some(fd) = self.fd() else {
             return Ok((self.take_news()?, vec![false; others.len()]));
@@ -160,7 +164,7 @@ impl SessionWatch {
         Ok((news, ready))
     }
 
-    /// Whether a keeper tells us.
+    /// Whether a keeper reports the changes.
     #[must_use]
     pub fn has_keeper(&self) -> bool {
         matches!(self.on, On::Keeper(_))
@@ -169,7 +173,7 @@ impl SessionWatch {
 
 fn agent_of(folder: &Folder) -> Result<Option<Identity>> {
     let run = folder.newest_run()?;
-    // A record that cannot be read names nobody to wait for; what else there is to know is in the others.
+    // A record that cannot be read names no process to wait for; everything else is in the other records.
     Ok(if run == 0 { None } else { folder.run(run)?.record().ok().and_then(|record| record.agent) })
 }
 

@@ -37,13 +37,14 @@ impl Engine {
         Ok(Engine { home, config, environment, launcher: Launcher::ThisProgram })
     }
 
-    /// The same in a program that is not ostler itself: `program` is the binary of ostler, from which sessions are started.
+    /// The same in a program that is not ostler itself: `program` is the binary of ostler, from which sessions are
+    /// started.
     pub fn embedded(environment: Environment, program: PathBuf) -> Result<Engine> {
         Ok(Engine { launcher: Launcher::Program(program), ..Engine::open(environment)? })
     }
 
-    /// The session that a word names: an id, the beginning of one, a name, or `@last`; or a group or a label that only one session has. In a
-    /// job of `up`, the name of a job of the same run is that job.
+    /// The session that a word names: an id, the beginning of one, a name, or `@last`; or a group or a label that only
+    /// one session has. In a job of `up`, the name of a job of the same run is that job.
     pub fn select(&self, word: &str) -> Result<Place> {
         if let Some(several) = Several::parse(word) {
             return self.only_one(word, &several);
@@ -61,8 +62,8 @@ impl Engine {
         })
     }
 
-    /// The sessions that these words name in full, each once: an id, the beginning of one, or a whole name. For what cannot be undone,
-    /// the beginning of a name is not enough: the session that had this whole name may just be gone.
+    /// The sessions that these words name in full, each once: an id, the beginning of one, or a whole name. For what
+    /// cannot be undone, the beginning of a name is not enough: the session that had this whole name may just be gone.
     pub fn select_exactly(&self, words: &[String]) -> Result<Vec<Place>> {
         for word in words.iter().filter(|word| Several::parse(word).is_none()) {
             let place = self.select(word)?;
@@ -89,8 +90,8 @@ impl Engine {
         each_once(words, |word| self.select_several(word))
     }
 
-    /// The same for what is done with archived sessions: a word that names one means that one, also when another session has the
-    /// same name by now.
+    /// The same for what is done with archived sessions: a word that names one means that one, also when another
+    /// session has the same name by now.
     pub fn select_archived(&self, words: &[String]) -> Result<Vec<Place>> {
         let archived =
             |word: &str| self.home.select_archived(word).map_err(|error| Error::NotFound { error, nearest: None });
@@ -100,7 +101,7 @@ impl Engine {
         })
     }
 
-    /// Who makes requests, for the journal: a person or another session, and the process.
+    /// The author of requests, for the journal: a person or another session, and the process.
     #[must_use]
     pub fn actor(&self) -> String {
         let pid = std::process::id();
@@ -131,7 +132,7 @@ impl Engine {
     }
 }
 
-/// From so many words on they are looked up by several threads.
+/// From this many words on, they are looked up by several threads.
 const MANY: usize = 64;
 
 pub(crate) fn each_once(words: &[String], select: impl Fn(&str) -> Result<Vec<Place>> + Sync) -> Result<Vec<Place>> {

@@ -1,4 +1,5 @@
-//! A command of the shell that is to be run later, again and again: whether it can be started at all is known now.
+//! Checks a shell command that is to be run later, perhaps several times: whether it can be started at all is found out
+//! now.
 
 use crate::error::{Error, Result};
 use crate::settings::Engine;
@@ -11,7 +12,7 @@ impl Engine {
         self.refuse_command(command, folder, true)
     }
 
-    /// The same for one that runs in a folder which is made later: a program that is named by where it is there may come with it.
+    /// The same for a command that runs in a folder that is made later: a program with a relative path may exist then.
     pub fn check_later_command(&self, command: &str) -> Result<()> {
         self.refuse_command(command, Path::new("/"), false)
     }

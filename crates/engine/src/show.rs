@@ -16,7 +16,7 @@ use ostler_store::home::Place;
 use ostler_sys::cgroup::bounds;
 use ostler_view::look::{Depth, look, look_to, spent, spent_lately};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How many turns are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Turns {
     Newest,
 }
 
-/// Everything there is to know of a session.
+/// Everything that is known about a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Details {
     /// What a list shows of it.
@@ -37,26 +37,26 @@ pub struct Details {
     pub spent: Vec<Spent>,
     /// The sessions that came from it.
     pub children: Vec<SessionId>,
-    /// What the sessions of a job have done together, those of its jobs included. `turns`, `tokens` and `cost_usd` of the job itself are its
-    /// driver's alone, so that sums over sessions count nothing twice.
+    /// What the sessions of a job have done together, including the sessions of its jobs. `turns`, `tokens` and
+    /// `cost_usd` of the job itself are only those of its driver, so that sums over sessions count nothing twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Total>,
     /// What it uses now, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What was decided for its newest run against its agent's own defaults.
+    /// Where ostler has overridden its agent's own defaults for its newest run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_force: Option<&'static str>,
     /// Where it came from, when it was begun outside ostler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
-    /// Where its worktree stands.
+    /// The state of its worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Standing>,
-    /// What reviews have said about its changes, the oldest first.
+    /// The reviews of its changes, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<Review>,
-    /// Of which turns there are snapshots of its files.
+    /// The turns of which there are snapshots of its files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<TurnsKept>,
     /// Its relatives, as they are now.
@@ -65,6 +65,9 @@ pub struct Details {
     /// Where its files are.
     #[serde(skip)]
     pub folder: PathBuf,
+    /// Its agent's transcript was deleted.
+    #[serde(skip)]
+    pub transcript_is_gone: bool,
 }
 
 /// What several sessions have done together.
@@ -74,9 +77,9 @@ pub struct Total {
     pub sessions: u32,
     /// All their turns.
     pub turns: u32,
-    /// All their tokens, as far as agents tell them.
+    /// All their tokens, as far as agents report them.
     pub tokens: Option<Tokens>,
-    /// What they cost, as far as agents tell it.
+    /// What they cost, as far as agents report it.
     pub cost_usd: Option<f64>,
 }
 
@@ -104,12 +107,12 @@ pub struct Usage {
     pub cpu_s: Option<f64>,
 }
 
-/// The relatives of a session. One that was purged leaves its children without a parent to show.
+/// The relatives of a session, without those that were purged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Family {
     /// The session that it comes from.
     pub parent: Option<View>,
-    /// Those that came from it.
+    /// The sessions that came from it.
     pub children: Vec<View>,
 }
 
@@ -135,12 +138,13 @@ impl Engine {
             usage: usage(place, &view),
             in_force: in_force(place, &view),
             adopted: folder.session()?.adopted,
-            // Git may be gone, and the repository too.
+            // Git or the repository may not exist any more.
             changes: self.standing(&view).ok().flatten(),
             reviews: self.reviews_among(&family.children)?,
             snapshots: self.turns_kept(place)?,
             family,
             folder: place.path.clone(),
+            transcript_is_gone: view.transcript.as_ref().is_some_and(|path| !Path::new(path).exists()),
             view,
         })
     }
@@ -178,7 +182,7 @@ impl Engine {
     }
 }
 
-/// What a session that runs uses now. A record that changes under us says so the next time.
+/// What a session that runs uses now. If the record changes meanwhile, the next look shows it.
 fn usage(place: &Place, view: &View) -> Option<Usage> {
     if view.ended {
         return None;

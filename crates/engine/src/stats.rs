@@ -12,10 +12,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many sessions are read before another thread may have its turn.
-const HANDFUL: usize = 16;
+/// How many sessions a thread takes at a time.
+const BATCH: usize = 16;
 
-/// What was used under one heading.
+/// What was used in total, or on one day, by one agent, or in one folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sum {
     /// How many sessions used something.
@@ -48,9 +48,9 @@ impl Sum {
 /// What was used since a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// By everybody.
+    /// By all sessions.
     pub total: Sum,
-    /// By the day on which a turn ended (`2026-02-28`), in their order.
+    /// By the day on which a turn ended (`2026-02-28`), in order.
     pub by_day: Vec<(String, Sum)>,
     /// By the agent, the one that took longest first.
     pub by_agent: Vec<(String, Sum)>,
@@ -76,7 +76,7 @@ impl Engine {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut sums = Sums::default();
-            while let Some(handful) = places.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(handful) = places.chunks(BATCH).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for place in handful {
                     sums.count(place, since, zone);
                 }
@@ -84,7 +84,7 @@ impl Engine {
             sums
         };
         let mut all = Sums::default();
-        // With as many threads as the machine has: most of the time goes into opening files.
+        // With up to eight threads, if the machine has as many processors: most of the time goes into opening files.
         for one in parallel(if places.len() < 64 { 1 } else { 8 }, work) {
             all.add(one);
         }

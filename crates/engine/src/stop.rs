@@ -15,7 +15,7 @@ use crate::settings::Engine;
 use crate::wait;
 pub use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;
-use ostler_core::outcome::{Kind, Saved};
+use ostler_core::outcome::Saved;
 use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_store::home::Place;
@@ -24,10 +24,10 @@ use ostler_view::look::{Depth, look_to};
 use std::path::Path;
 use std::time::Duration;
 
-/// So many sessions are asked to end at the same time.
+/// How many sessions are asked to end at the same time.
 const AT_ONCE: usize = 16;
 
-/// What the driver of a job needs beside the grace of its children.
+/// The time that the driver of a job needs in addition to the grace period of its children.
 const CHILDREN: Duration = Duration::from_secs(5);
 
 /// How sessions are to end.
@@ -37,18 +37,18 @@ pub struct Stop {
     pub how: StopHow,
     /// How long the agent may take before it is killed.
     pub grace: Duration,
-    /// For the journal and the outcome: which command wants it.
+    /// For the journal and the outcome: which command asks for it.
     pub why: String,
 }
 
 impl Stop {
-    /// What the session's keeper is asked for.
+    /// The request to the session's keeper.
     fn kind(&self) -> RequestKind {
         let grace_ms = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
         RequestKind::Stop { how: self.how, grace_ms, why: self.why.clone() }
     }
 
-    /// The same for a job, whose driver ends its children first: each of them may take all of the grace.
+    /// The same for a job, whose driver ends its children first: each of them may take the whole grace period.
     fn of_job(&self) -> Stop {
         let grace = match self.how {
             StopHow::Kill => self.grace,
@@ -68,7 +68,7 @@ pub struct Stopping {
     children: Option<Children>,
 }
 
-/// What ends the children of a job.
+/// What is needed to end the children of a job.
 struct Children {
     engine: Engine,
     stop: Stop,
@@ -77,15 +77,15 @@ struct Children {
 /// Which process was asked.
 enum Asked {
     Keeper(Answered),
-    /// Its records cannot be read, so its helpers were told as a machine that shuts down tells them.
+    /// Its records cannot be read, so its helpers got the signal of a machine that shuts down.
     Helpers(Helpers),
 }
 
-/// What became of it.
+/// How a stop ended.
 pub enum Stopped {
     /// It has ended.
     Ended(End),
-    /// It has ended; whether its last turn is saved is not known, because its folder is damaged like this.
+    /// It has ended; whether its last turn is saved is not known, because its folder is damaged.
     Damaged {
         /// What is wrong with its folder.
         damage: String,
@@ -94,7 +94,7 @@ pub enum Stopped {
 
 /// A session that has ended.
 pub struct End {
-    /// What it looks like, with its outcome.
+    /// Its view, with its outcome.
     pub view: Box<View>,
     /// It had ended before it was asked.
     pub was_over: bool,
@@ -118,7 +118,8 @@ pub fn is_saved(view: &View) -> bool {
 pub struct Running {
     /// Where they are.
     pub places: Vec<Place>,
-    /// The one that this process runs in. It would be ended before it could tell what became of the others, so it is apart.
+    /// The session that this process runs in. It is separate, because this process would be ended before it could
+    /// report on the others.
     pub own: Option<SessionId>,
 }
 
@@ -141,7 +142,7 @@ impl Engine {
 
     /// Asks all of these sessions to end. Wait for them with [`wait_for_all`].
     pub fn stop(&self, places: Vec<Place>, stop: &Stop) -> Result<Vec<Stopping>> {
-        // Several at a time: each request is on the disk before its keeper answers.
+        // Several at a time, because each request is synced to the disk before its keeper answers.
         many_at_once(AT_ONCE, &places, |place| self.ask_to_stop(place.clone(), stop)).into_iter().collect()
     }
 
@@ -168,20 +169,18 @@ impl Stopping {
             && look_to(Depth::Standing, &self.place).is_ok_and(|view| view.asking.is_some())
     }
 
-    /// Waits until it has ended. Processes that a session which is lost has left are ended, each with a notice.
+    /// Waits until it has ended. Processes that a lost session has left running are ended, each with a notice.
     pub fn wait(self, tell: &mut dyn FnMut(Notice)) -> Result<Stopped> {
         let place = self.place;
         let end = match self.asked {
             Asked::Helpers(helpers) => return helpers.until_gone(self.grace).map(|damage| Stopped::Damaged { damage }),
             Asked::Keeper(answered) => end(&place, answered)?,
         };
-        let is_lost = end.view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost);
-        if end.was_over && is_lost && !place.archived && damaged::still_runs(&place)? {
-            for process in orphans::end_contained(&place.open()?, place.id, end.view.run)? {
-                tell(Notice::EndedOrphan { session: SessionRef::at(&place), process });
-            }
+        if end.was_over {
+            orphans::end_of_lost(&place, &end.view, tell)?;
         }
-        // The driver has ended them. One that was killed on its way has not, and a launch of its may have been under way.
+        // The driver has ended its children, unless it was killed before. Then one of its launches may have been under
+        // way, too.
         if let Some(Children { engine, stop }) = self.children {
             let stop = Stop { why: why_with_job(place.id), ..stop };
             for child in engine.living_children(&place)? {
@@ -192,7 +191,7 @@ impl Stopping {
     }
 }
 
-/// What became of one of many sessions, and what happened on the way.
+/// The result of one of many sessions, and the notices about it.
 pub struct Waited {
     /// Where it is.
     pub place: Place,
@@ -202,8 +201,8 @@ pub struct Waited {
     pub stopped: Result<Stopped>,
 }
 
-/// Waits until all of these sessions have ended, and hands over what became of each, in their order. Several at a time: before
-/// anybody is told of an end it is made sure that it is on the disk.
+/// Waits until all of these sessions have ended, and passes the result of each to `each`, in order. Several at a time,
+/// because each end is synced to the disk before it is reported.
 pub fn wait_for_all(stopping: Vec<Stopping>, each: impl FnMut(Waited)) {
     let wait = |stopping: Stopping| {
         let (place, mut notices) = (stopping.place.clone(), Vec::new());

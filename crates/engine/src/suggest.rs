@@ -1,6 +1,6 @@
 //! "Did you mean …?": the word that was probably meant by a mistyped one.
 
-/// The candidate that is nearest to a word: equal but for case, a beginning or an end of it, or a few letters away.
+/// The candidate that is nearest to a word: equal except for case, a beginning or an end of it, or a few letters away.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let allowed = match word.chars().count() {

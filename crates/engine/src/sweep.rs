@@ -1,9 +1,9 @@
-//! Putting away what has ended long ago, and deleting what was put away long ago, as config.toml wants it
+//! Archiving sessions that ended long ago, and deleting sessions that were archived long ago, as config.toml says
 //! (`archive_after`, `purge_after`; both off unless set).
 //!
-//! There is no daemon to do it. It happens at most once an hour, after `run` has started something. It ends nothing: what runs, or
-//! has messages waiting, is left where it is. Putting away can be undone; deleting cannot, and needs a clock that can be
-//! believed (`trust`).
+//! There is no daemon for this. A sweep happens at most once an hour, after `run` has started something. It ends
+//! nothing: a session that runs, or has messages waiting, is left where it is. Archiving can be undone; deleting
+//! cannot, and needs a clock that can be trusted (`trust`).
 
 mod trust;
 
@@ -25,10 +25,10 @@ use std::io::{Read, Write};
 use std::time::Duration;
 use trust::Look;
 
-/// Locked while somebody sweeps; has what the clocks showed when that was last done.
+/// Locked during a sweep; contains what the clocks showed at the last one.
 const LOCK: &str = "sweep.lock";
 
-/// How many sessions were put away and deleted.
+/// How many sessions were archived and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// How many were archived.
@@ -38,8 +38,8 @@ pub struct Swept {
 }
 
 impl Engine {
-    /// Sweeps when the settings want it and it is due, and sees to it that notifications which wait are sent. `started`: the session
-    /// that was started just now, which is followed to its end.
+    /// Sweeps if that is configured and due, and makes sure that waiting notifications are sent. `started`: the session
+    /// that was started just now. It is not archived, because the caller follows it to its end.
     pub fn sweep_when_due(&self, started: SessionId, tell: &mut dyn FnMut(Notice)) -> Result<Swept> {
         self.send_what_waits()?;
         match self.config.archive_after.is_none() && self.config.purge_after.is_none() {
@@ -59,7 +59,7 @@ fn sweep_once(engine: &Engine, started: SessionId, tell: &mut dyn FnMut(Notice))
     };
     let mut text = Vec::new();
     noted.read_to_end(&mut text)?;
-    // Empty the first time; an older ostler left a file that says nothing.
+    // The file is empty the first time; an older ostler has left one without this content.
     let (before, look) = (serde_json::from_slice::<Look>(&text).ok(), Look::now());
     if before.as_ref().is_some_and(|before| look.is_soon_after(before)) {
         return Ok(swept);
@@ -74,7 +74,7 @@ fn sweep_once(engine: &Engine, started: SessionId, tell: &mut dyn FnMut(Notice))
     Ok(swept)
 }
 
-/// A process that is killed in the middle leaves half a note, which counts as none.
+/// A process that is killed in the middle leaves an incomplete note, which is ignored.
 fn note(file: &mut std::fs::File, look: &Look) -> Result<()> {
     let text = serde_json::to_vec(look).map_err(std::io::Error::from)?;
     file.set_len(0)?;
@@ -82,7 +82,7 @@ fn note(file: &mut std::fs::File, look: &Look) -> Result<()> {
     Ok(file.write_all(&text)?)
 }
 
-/// Whether a session has ended, so long ago, and nobody wants anything more of it.
+/// Whether a session ended at least this long ago, and no message waits for it.
 pub fn is_over(view: &View, age: Duration) -> bool {
     view.ended && view.queued == 0 && is_older(view.updated, age)
 }
@@ -96,15 +96,15 @@ pub fn is_older(than: Timestamp, age: Duration) -> bool {
 fn archive_ended(engine: &Engine, age: Duration, started: SessionId, tell: &mut dyn FnMut(Notice)) -> Result<usize> {
     let mut swept = 0;
     for place in engine.home.live_places()?.into_iter().filter(|place| place.id != started) {
-        // What cannot be read, or was resumed meanwhile, stays: doctor names the one, and nobody misses the other.
-        if look::look(&place).is_ok_and(|view| is_over(&view, age)) && engine.put_away(&place, tell).is_ok() {
+        // A session that cannot be read stays, and doctor names it. A session that was resumed meanwhile stays, too.
+        if look::look(&place).is_ok_and(|view| is_over(&view, age)) && engine.archive_one_ended(&place, tell).is_ok() {
             swept += 1;
         }
     }
     Ok(swept)
 }
 
-/// Counted from when it was put away, so that nothing old is deleted right after a person archived it.
+/// The age counts from the archiving, so that an old session is not deleted right after a person archived it.
 fn purge_archived(engine: &Engine, age: Duration) -> Result<usize> {
     let mut swept = 0;
     for place in engine.home.archived_places()? {
@@ -127,7 +127,7 @@ fn purge_archived(engine: &Engine, age: Duration) -> Result<usize> {
     Ok(swept)
 }
 
-/// One without a note was put away by an older ostler, and nobody knows when.
+/// A session without a note was archived by an older ostler; it is not known when.
 fn is_long_away(place: &Place, age: Duration) -> Result<bool> {
     Ok(archived::noted(&place.open()?)?.is_some_and(|archived| is_older(archived.at, age)))
 }

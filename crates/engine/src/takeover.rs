@@ -1,8 +1,8 @@
-//! Taking a conversation over: every process that has it is ended properly first, and what it said is on disk before the
-//! conversation goes on.
+//! Taking a conversation over: every process that has it is ended properly first, and what it said is on disk before
+//! the conversation is continued.
 //!
-//! A session of ostler, of whatever home, is stopped as `ostler stop` does it, with the proof. A process that ostler did not
-//! start is asked as its agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its
+//! A session of ostler, in any home, is stopped as `ostler stop` does it, with the proof. A process that ostler did not
+//! start is asked with the signals that suit it, by identity, and never killed: an agent that does not exit keeps its
 //! conversation. A server that works for several conversations is not even asked.
 
 use crate::environment::Environment;
@@ -73,7 +73,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends a process that ostler did not start, once what it was told is on disk, and tells what of its last turn is.
+    /// Ends a process that ostler did not start, once what it was told is on disk, and reports what of its last turn is
+    /// on disk.
     pub(crate) fn end_foreign(
         &self,
         process: &ConversationOwner,
@@ -89,19 +90,19 @@ impl Engine {
     }
 }
 
-/// Refuses when one of these works for other conversations as well.
+/// Refuses when one of these processes works for other conversations as well.
 pub(crate) fn refuse_shared<'a>(foreign: impl Iterator<Item = &'a ConversationOwner>) -> Result<()> {
     foreign.filter_map(owners::shared).next().map_or(Ok(()), Err)
 }
 
-/// Agents write a little late (measured: up to 102 ms after a turn), and what is not written when one is asked to leave is
-/// lost. So its record must have been left alone for this long, and is waited for no longer than that.
+/// Agents write a little late (measured: up to 102 ms after a turn), and what is not written when an agent is asked to
+/// exit is lost. So its record must have been unchanged for `QUIET`. This is waited for, but not longer than `WRITING`.
 const QUIET: Duration = Duration::from_millis(500);
 const WRITING: Duration = Duration::from_secs(5);
 /// Not every folder can be watched.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Waits until what a process was told is on disk, and what it has answered if it says that it is idle.
+/// Waits until what a process was told is on disk, and also what it has answered if it reports that it is idle.
 fn wait_until_written(
     environment: &Environment,
     foreign: &ConversationOwner,
@@ -111,7 +112,7 @@ fn wait_until_written(
     let Some(at) = kept_by(environment, foreign, native_id, cwd) else {
         return Ok(());
     };
-    // Without a watcher it is looked at again all the same.
+    // Without a watcher the file is polled.
     let watcher = Watcher::new().ok();
     if let (Some(watcher), Some(folder)) = (&watcher, at.file.parent()) {
         let _ = watcher.watch(folder);
@@ -123,7 +124,7 @@ fn wait_until_written(
         if stamp != last.0 {
             last = (stamp, Instant::now());
         }
-        // A turn may have ended since: it is asked again each time.
+        // A turn may have ended since, so this is checked each time.
         let is_idle = is_idle(environment, foreign, native_id)?;
         let is_written = |about: About| about.messages > 0 && !about.torn && (about.answered || !is_idle);
         // Its file may not be there yet.
@@ -139,7 +140,7 @@ fn wait_until_written(
     Ok(())
 }
 
-/// Whether the process says that it works on nothing.
+/// Whether the process reports that it is idle.
 fn is_idle(environment: &Environment, foreign: &ConversationOwner, native_id: &str) -> Result<bool> {
     Ok(writers(environment, &foreign.agent, native_id)?.iter().any(|writer| match writer {
         Writer::Session(_) => false,
@@ -157,9 +158,10 @@ fn kept_by(environment: &Environment, foreign: &ConversationOwner, native_id: &s
     Some(Stored { agent, native_id, file, updated: SystemTime::UNIX_EPOCH, cwd: None })
 }
 
-/// Half of the grace for each way of asking. What it has started is ended after it: nobody else would.
+/// Each of the two signals gets half of the grace period. Processes that the foreign process has started are ended
+/// after it, because nothing else would end them.
 fn end_foreign(foreign: &ConversationOwner, grace: Duration, tell: &mut dyn FnMut(Notice)) -> Result<()> {
-    // In a terminal an interrupt only ends the turn; elsewhere it ends the process, its tools with it, and is noted.
+    // In a terminal an interrupt only ends the turn; elsewhere it ends the process and its tools, and is recorded.
     let ways = match foreign.terminal {
         Some(_) => [Signal::TERM, Signal::HUP],
         None => [Signal::INT, Signal::TERM],
@@ -169,7 +171,7 @@ fn end_foreign(foreign: &ConversationOwner, grace: Duration, tell: &mut dyn FnMu
     };
     let mut started = Vec::new();
     for signal in ways {
-        // Whose parent is gone can no longer be told from others, so it is asked before.
+        // A child whose parent is gone cannot be recognised any more, so the children are listed before.
         started.extend(started_by(&foreign.identity)?);
         process.signal(signal)?;
         let limit = Timespec::try_from(grace / 2).ok();
@@ -183,7 +185,7 @@ fn end_foreign(foreign: &ConversationOwner, grace: Duration, tell: &mut dyn FnMu
     Err(Error::OwnerStays { owner: foreign.words() })
 }
 
-/// The foreign process is gone: whatever will be in its transcript is in it.
+/// Called after the foreign process is gone, so nothing more is written to its transcript.
 fn what_is_saved(environment: &Environment, foreign: &ConversationOwner, native_id: &str, cwd: &str) -> Result<String> {
     let Some(at) = kept_by(environment, foreign, native_id, cwd) else {
         return Err(not_whole(foreign));
@@ -204,7 +206,7 @@ fn not_whole(foreign: &ConversationOwner) -> Error {
     Error::EndedDamaged { owner: foreign.words() }
 }
 
-/// Whether the last line of a file is a record and has an end.
+/// Whether the last line of a file is a complete record.
 fn ends_whole(file: &Path) -> Result<bool> {
     let file = File::open(file)?;
     let size = file.metadata()?.len();

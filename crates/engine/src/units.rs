@@ -36,7 +36,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
-/// A moment, as a person writes it: an age (`10m`), `now`, a day, or a time with or without a time zone. One without is local.
+/// A moment, as a person writes it: an age (`10m`), `now`, a day, or a time with or without a time zone. A time without
+/// one is local.
 pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     let wrong = || {
@@ -62,8 +63,8 @@ pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     zoned.map(|zoned| zoned.timestamp()).map_err(|_| wrong())
 }
 
-/// A time to start at, as a person writes it: `+2h`, `15:00` (today, or tomorrow when that is over), `tomorrow 9:00`, a day with or
-/// without a time, RFC 3339. One without a time zone is local.
+/// A time to start at, as a person writes it: `+2h`, `15:00` (today, or tomorrow when that is over), `tomorrow 9:00`, a
+/// day with or without a time, RFC 3339. A time without a time zone is local.
 pub fn parse_start_time(text: &str, now: Timestamp) -> Result<StartTime, String> {
     let text = text.trim();
     let wrong =
@@ -94,7 +95,7 @@ pub fn parse_start_time(text: &str, now: Timestamp) -> Result<StartTime, String>
     found.map(StartTime::At).map_err(|_| wrong())
 }
 
-/// A time that names one checkpoint also among those to come.
+/// A time that is exact enough to name one checkpoint, also among later ones.
 #[must_use]
 pub fn to_the_millisecond(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()

@@ -1,5 +1,5 @@
-//! Replacing the keepers of running sessions by those of this binary. The agents notice nothing: their
-//! descriptors stay with the holder, and what a keeper knows is in files.
+//! Replacing the keepers of running sessions by those of this binary. The agents are not affected: their descriptors
+//! stay with the holder, and what a keeper knows is in files.
 
 use crate::error::{Error, Result};
 use crate::request::reach;
@@ -19,24 +19,24 @@ use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
 
-/// How long a new keeper may take to stand.
+/// How long a new keeper may take to be up.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What became of a session's keeper.
+/// The result of an upgrade of a session's keeper.
 #[derive(Debug)]
 pub enum Upgraded {
-    /// It was of version `before`; `after` is the one that keeps the session now.
+    /// The keeper of version `before` was replaced; `after` keeps the session now.
     Replaced {
-        /// The version of before.
+        /// The version of the old keeper.
         before: String,
-        /// The keeper now.
+        /// The new keeper.
         after: HelperRecord,
     },
     /// There is no keeper to replace: the session has ended.
     HasEnded,
-    /// It ended while this was asked.
+    /// The session ended during the upgrade.
     EndedMeanwhile,
-    /// It was purged or archived while this was asked.
+    /// The session was purged or archived during the upgrade.
     Gone,
 }
 
@@ -65,7 +65,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
     let folder = place.open()?;
     let before = folder.keeper()?;
     let words = before.as_ref().map_or_else(|| "none".to_owned(), |keeper| keeper.version.clone());
-    // The very file that runs now, whatever its path leads to by then.
+    // The file that this process runs from, even if its path leads to another file by then.
     let binary = match &engine.launcher {
         Launcher::ThisProgram => descriptors::own_program_for_others(),
         Launcher::Program(_) => engine.launcher.program()?.to_string_lossy().into_owned(),
@@ -119,7 +119,7 @@ fn answers(keeper: &OwnedFd, deadline: Instant) -> Result<bool> {
     Ok(sent != Packet::HungUp && hear(keeper, deadline)?.is_some())
 }
 
-/// What the keeper says next; `None` when it hangs up or the time is up.
+/// The next reply of the keeper; `None` when it closes the connection or the time is up.
 fn hear(keeper: &OwnedFd, deadline: Instant) -> Result<Option<Reply>> {
     let left = deadline.saturating_duration_since(Instant::now());
     let limit =

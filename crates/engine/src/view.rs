@@ -1,4 +1,4 @@
-//! What one session looks like now, and what it was asked to be.
+//! The present view of one session, and the record that it was launched with.
 
 use crate::error::Result;
 use crate::request::{look_and_record, look_and_record_to};
@@ -11,21 +11,21 @@ use ostler_store::home::Place;
 use ostler_view::look::Depth;
 
 impl Engine {
-    /// Everything that can be told of a session in short. The end of one that ended while it had no keeper is recorded.
+    /// A summary of a session. The end of a session that ended while it had no keeper is recorded.
     pub fn view(&self, place: &Place) -> Result<View> {
         let view = look_and_record(place)?;
-        self.tell_if_lost(place, &view);
+        self.notify_if_lost(place, &view);
         Ok(view)
     }
 
     /// The same without its last line, which costs most: for a terminal session the screen is drawn for it.
     pub fn view_without_last(&self, place: &Place) -> Result<View> {
         let view = look_and_record_to(Depth::Standing, place)?;
-        self.tell_if_lost(place, &view);
+        self.notify_if_lost(place, &view);
         Ok(view)
     }
 
-    /// What the session was asked to be, when it was launched.
+    /// What was asked for when the session was launched.
     pub fn record(&self, place: &Place) -> Result<Session> {
         Ok(place.open()?.session()?)
     }

@@ -1,5 +1,5 @@
-//! Waiting, without polling, until sessions are where somebody wants them. Any number of waiters, and none of them needs
-//! anything to be running: they read the files and are woken by the kernel.
+//! Waiting, without polling, until sessions have reached a state. There may be any number of waiters, and they need no
+//! running process: they read the files and are woken by the kernel.
 
 use crate::error::{Error, Result};
 use crate::request::{SILENCE, look_and_record, look_and_record_to, nudge, record_if_ended};
@@ -13,13 +13,14 @@ use ostler_store::home::Place;
 use ostler_sys::notify::{self, Watcher};
 use ostler_sys::threads::each_in_parallel;
 use ostler_view::living::Live;
-use ostler_view::look::Depth;
+use ostler_view::look::{Depth, look_for_outcome};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
 
-/// From so many sessions on threads are worth their start, and the keepers are not woken before something has changed.
+/// From this many sessions on, threads are worth their start, and the keepers are not woken before something has
+/// changed.
 const MANY: usize = 16;
 
 /// What is waited for.
@@ -27,7 +28,7 @@ const MANY: usize = 16;
 pub enum Until {
     /// The end of the session.
     Ended,
-    /// The end of its turn; of one that is idle, nothing.
+    /// The end of its turn; an idle session is not waited for.
     Turn,
     /// A question.
     Asking,
@@ -38,9 +39,9 @@ pub enum Until {
 pub struct Wait {
     /// What is waited for.
     pub until: Until,
-    /// For the first of them, not for all.
+    /// Wait for the first session, not for all.
     pub any: bool,
-    /// Questions do not end it.
+    /// Questions do not end the wait.
     pub through_questions: bool,
     /// Not longer than this.
     pub limit: Option<Duration>,
@@ -51,22 +52,22 @@ pub struct Wait {
 /// Why the waiting is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// What was waited for has come.
+    /// What was waited for has happened.
     Reached,
-    /// At least one of them asks, so that nothing else will come.
+    /// At least one session asks a question, so that nothing else will happen.
     Asks,
     /// The time limit has passed.
     TimeIsUp,
 }
 
-/// Where a session has come.
+/// What a session has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// It has ended.
     Ended,
-    /// It asks.
+    /// It asks a question.
     Asking,
-    /// Its last turn has ended like this; `None`: it has had none.
+    /// How its last turn ended; `None`: it has had no turn.
     Turn(Option<Verdict>),
 }
 
@@ -74,18 +75,18 @@ pub enum Reached {
 pub struct Waited {
     place: Place,
     watch: SessionWatch,
-    /// What it looks like now, with its last message where [`Wait::last`] asks for it.
+    /// Its present view, with its last message where [`Wait::last`] asks for it.
     pub view: View,
     /// Something may have happened since the view was made.
     changed: bool,
-    /// How long the journal was before the first look, until the keeper has greeted.
+    /// The size of the journal before the first look; set until the keeper's first packet has arrived.
     greeted_at: Option<u64>,
     /// Its journal is watched instead of asking its keeper.
     journal: Option<notify::Watch>,
     turns_before: Option<u32>,
-    /// Where it has come, when it is what was waited for.
+    /// What it has reached, if that was waited for.
     pub reached: Option<Reached>,
-    /// It waits for an answer, so that nothing else will come of it.
+    /// It waits for an answer, so that nothing else will happen.
     pub asks: bool,
 }
 
@@ -93,7 +94,7 @@ impl Engine {
     /// Waits for all of these sessions, or for the first of them.
     pub fn wait(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
         let (over, mut waited) = self.wait_until(places, wait)?;
-        waited.iter().for_each(|one| self.tell_if_lost(&one.place, &one.view));
+        waited.iter().for_each(|one| self.notify_if_lost(&one.place, &one.view));
         if wait.last {
             waited.iter_mut().try_for_each(Waited::look_closely)?;
         }
@@ -103,7 +104,7 @@ impl Engine {
     fn wait_until(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
         let deadline = wait.limit.map(|limit| Instant::now() + limit);
         let threads = if places.len() < MANY { 1 } else { 8 };
-        // One for all of them; without it every keeper is asked to tell.
+        // One watcher for all sessions; without it every keeper is asked to report changes.
         let journals = (places.len() >= MANY).then(|| Watcher::new().ok()).flatten();
         let live = Live::open(&self.home, places.len());
         let waited = each_in_parallel(threads, &places, |place| {
@@ -114,7 +115,7 @@ impl Engine {
             live.save();
         }
         let mut time_left = true;
-        // A wait for questions is a wait for those of all sessions.
+        // A wait for questions waits for the questions of all sessions.
         let questions_end_it = wait.until != Until::Asking && !wait.through_questions;
         loop {
             for one in waited.iter_mut().filter(|one| one.reached.is_none()) {
@@ -127,7 +128,7 @@ impl Engine {
             if done == waited.len() || (wait.any && done > 0) {
                 return Ok((Over::Reached, waited));
             }
-            // Only after a last look: what is told is true now, not when the waiting began.
+            // Only after a last look: the result has to be true now, not when the wait began.
             if !time_left {
                 return Ok((Over::TimeIsUp, waited));
             }
@@ -136,7 +137,7 @@ impl Engine {
     }
 }
 
-/// Waits for one session to end, for commands that must know.
+/// Waits for one session to end, for commands that need its end.
 pub fn until_ended(place: &Place) -> Result<View> {
     let mut waited = [Waited::new(place.clone(), Until::Ended, None, None)?];
     loop {
@@ -145,7 +146,7 @@ pub fn until_ended(place: &Place) -> Result<View> {
             let [waited] = waited;
             return Ok(waited.view);
         }
-        // A process that waits here has asked for the end, so a helper that somebody stopped is told to go on.
+        // A process that waits here has asked for the end, so a helper that was stopped by a signal is continued.
         if !sleep(&mut waited, None, Some(Instant::now() + SILENCE))? {
             nudge(&waited[0].place.open()?)?;
         }
@@ -191,14 +192,15 @@ impl Waited {
         Waited { place, watch, view, changed, greeted_at, journal, turns_before, reached, asks }
     }
 
-    /// Everything that can be told of it, as it is now.
+    /// Updates the view, including the last message.
     fn look_closely(&mut self) -> Result<()> {
         self.view = look_and_record(&self.place)?;
         Ok(())
     }
 
-    /// Takes the news of a session away. A keeper greets each client with the news that something has changed, in case that
-    /// something did between the client's request and its own look. What changes a session is in its journal.
+    /// Reads the news of a session. The first packet of a keeper to each client says that something has changed, in
+    /// case something did between the client's request and the keeper's own look. Everything that changes a session is
+    /// in its journal, so if the journal has not grown, this first packet means nothing.
     fn hear(&mut self) -> Result<()> {
         let greeted_at = self.greeted_at.take();
         let keeper = self.watch.has_keeper();
@@ -210,7 +212,11 @@ impl Waited {
 
     fn look(&mut self, until: Until) -> Result<()> {
         if std::mem::take(&mut self.changed) {
-            self.view = look_and_record_to(Depth::Awaited, &self.place)?;
+            // Most changes that end a sleep are the end of the session.
+            self.view = match look_for_outcome(&self.place)? {
+                Some(ended) => record_if_ended(&self.place, ended)?,
+                None => look_and_record_to(Depth::Awaited, &self.place)?,
+            };
         }
         self.asks = self.awaits_answer()?;
         let view = &self.view;
@@ -220,15 +226,15 @@ impl Waited {
         }
         self.reached = match until {
             Until::Ended => None,
-            // Also one that is to stop after its turn, which waits for the answer.
+            // Also a session that is to stop after its turn: it waits for the answer as well.
             Until::Asking => view.asking.is_some().then_some(Reached::Asking),
-            // A turn that nothing tells of would be waited for until the end of the session.
+            // Turns of this session are not reported, so the wait would last until the end of the session.
             Until::Turn if view.state == Phase::Running => {
                 return Err(Error::NoTurns { session: view.into(), agent: view.agent.clone(), mode: view.mode });
             }
             Until::Turn => match self.turns_before {
                 None => Some(turn(view)),
-                // What was hoped for may not have become a turn: none runs any more, and none waits.
+                // The expected turn may never have begun: no turn runs any more, and no message waits.
                 Some(before) if view.turns > before || view.state == Phase::Idle => Some(turn(view)),
                 Some(_) => None,
             },
@@ -236,7 +242,7 @@ impl Waited {
         Ok(())
     }
 
-    /// A session that is to stop after its turn waits for the answer as well; one that is to stop now does not.
+    /// A session that is to stop after its turn waits for the answer as well; a session that is to stop now does not.
     fn awaits_answer(&self) -> Result<bool> {
         Ok(match self.view.state {
             Phase::Asking => true,
@@ -265,7 +271,7 @@ fn journal_size(place: &Place) -> Option<u64> {
     std::fs::metadata(place.path.join("journal.jsonl")).ok().map(|journal| journal.len())
 }
 
-/// How the last turn of a session that goes on went.
+/// The result of the last turn of a session that has not ended.
 fn turn(view: &View) -> Reached {
     Reached::Turn(view.last_turn.as_ref().map(|turn| turn.verdict))
 }
@@ -273,7 +279,7 @@ fn turn(view: &View) -> Reached {
 /// Sleeps until something may have changed. False when the time is up.
 fn sleep(waited: &mut [Waited], journals: Option<&Watcher>, deadline: Option<Instant>) -> Result<bool> {
     let open: Vec<usize> = (0..waited.len()).filter(|&index| waited[index].reached.is_none()).collect();
-    // A session of which nothing lives has just changed: look again at once.
+    // A session without a living process has just changed: look again at once.
     let gone: Vec<usize> = open.iter().copied().filter(|&index| waited[index].watch.fd().is_none()).collect();
     if !gone.is_empty() {
         for index in gone {
@@ -311,7 +317,7 @@ fn sleep(waited: &mut [Waited], journals: Option<&Watcher>, deadline: Option<Ins
     for (index, ready) in open.into_iter().zip(ready) {
         let is_written = |journal| written.iter().any(|&one| one == journal || one.is_everything());
         if ready || waited[index].journal.is_some_and(is_written) {
-            // From here on its keeper tells.
+            // From here on its keeper reports changes.
             if let (Some(journals), Some(journal)) = (journals, waited[index].journal.take()) {
                 journals.forget(journal);
             }
@@ -321,7 +327,7 @@ fn sleep(waited: &mut [Waited], journals: Option<&Watcher>, deadline: Option<Ins
     Ok(true)
 }
 
-/// What is said at the end is true then: all are looked at once more.
+/// Marks all sessions to be looked at once more, so that the result is true at the end of the wait.
 fn time_passed(waited: &mut [Waited]) -> bool {
     waited.iter_mut().for_each(|one| one.changed = true);
     false

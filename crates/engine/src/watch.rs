@@ -1,5 +1,5 @@
-//! Watching many sessions: one stream of typed changes, from files alone. One descriptor tells that there is something new, so
-//! that a face with its own event loop can wait for it; what is read is what has changed.
+//! Watching many sessions: one stream of typed changes, read from files only. One descriptor becomes readable when
+//! there is something new, so that a face with its own event loop can wait for it. Only what has changed is read.
 
 use crate::error::Result;
 use crate::events::{Changes, News};
@@ -27,9 +27,9 @@ pub struct Select {
     pub sessions: Option<BTreeSet<SessionId>>,
     /// Those with all of these labels; with this value, where there is one.
     pub labels: Vec<(String, Option<String>)>,
-    /// Of one of these agents; of any, when there is none.
+    /// Of one of these agents; of any agent, when the list is empty.
     pub agents: Vec<String>,
-    /// Also those that have ended already when the watch begins.
+    /// Also sessions that have already ended when the watch begins.
     pub ended: bool,
 }
 
@@ -107,9 +107,9 @@ pub struct Watch<'a> {
     changes: Changes,
     /// Where each session is, and what the caller knows of it.
     known: BTreeMap<SessionId, (Place, Known)>,
-    /// Found and not handed out yet.
+    /// Changes that were found and not returned yet.
     found: VecDeque<Change>,
-    /// Those that are found now were there before.
+    /// The watch is beginning: sessions that are found now existed before.
     begins: bool,
 }
 
@@ -117,14 +117,14 @@ pub struct Watch<'a> {
 enum Known {
     /// Nothing: it does not match, or could not be read so far.
     Nothing,
-    /// Nothing: this run had ended when the watch began, and ended ones are not asked for. It may get another name since.
+    /// Nothing: this run had ended when the watch began, and ended sessions are not asked for. It may be renamed later.
     EndedBefore { run: u32, name: Option<String> },
-    /// How it looked when it was last told of.
+    /// Its view when it was last reported.
     Told(Box<View>),
 }
 
 impl Engine {
-    /// Watches sessions. The first changes are those that are there, each as [`Change::Appeared`].
+    /// Watches sessions. The first changes are the sessions that exist already, each as [`Change::Appeared`].
     pub fn watch(&self, select: Select) -> Result<Watch<'_>> {
         self.home.open_or_make(&self.home.sessions())?;
         let ignore: fn(Notice) = |_| {};
@@ -144,7 +144,8 @@ impl Engine {
 }
 
 impl Watch<'_> {
-    /// Readable when something may have changed. `None`: the kernel gives no file watch; call [`Watch::next_change`] now and then.
+    /// Readable when something may have changed. `None`: the kernel provides no file watch; call [`Watch::next_change`]
+    /// now and then.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.changes.fd()
@@ -186,7 +187,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Compares the sessions that there are with those that there were.
+    /// Compares the sessions that exist now with the known ones.
     fn look_everywhere(&mut self) -> Result<()> {
         self.changes.watch_folders(&self.engine.home);
         let KnownDir { sessions_dir, mut index } = self.engine.home.known_live()?;
@@ -208,7 +209,7 @@ impl Watch<'_> {
             if !self.meet(sessions_dir.place(id)) || unchanged {
                 continue;
             }
-            // Of a session at rest the summary says all that a watch has to know, at a tenth of the cost of a look.
+            // For a session at rest, the summary has all that a watch needs, at a tenth of the cost of a look.
             let at_rest = if known && self.begins { index.learn(&sessions_dir.dir, id) } else { None };
             match (at_rest, self.known.get_mut(&id)) {
                 (Some(closing), Some((_, known))) => {
@@ -223,9 +224,9 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// This session came, went or was moved.
+    /// Looks for a session that appeared, disappeared or was moved.
     fn look_for(&mut self, id: SessionId) -> Result<()> {
-        // Asked twice: one that is moved from the archive between two questions is not gone.
+        // Looked up twice: a session that is moved out of the archive during the first lookup is not gone.
         let home = &self.engine.home;
         match home.place_of(id)?.map_or_else(|| home.place_of(id), |place| Ok(Some(place)))? {
             Some(place) if !place.archived => {
@@ -238,7 +239,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Whether this session is watched, from now on at the latest. Watch first, look afterwards: what happens in between wakes us.
+    /// Begins to watch this session if it is selected; returns whether it is. Watch first, look afterwards: what
+    /// happens in between wakes us.
     fn meet(&mut self, place: Place) -> bool {
         let included = self.select.may_include(place.id);
         if included {
@@ -261,10 +263,11 @@ impl Watch<'_> {
         };
         let view = match look_and_record_to(Depth::Awaited, place) {
             Ok(view) => view,
-            // Damaged, or gone: then the news of that come by themselves. One broken folder stops no watch.
+            // The session is damaged or gone; that it is gone is reported separately. One broken folder must not stop
+            // the watch.
             Err(_) => return Ok(()),
         };
-        self.engine.tell_if_lost(place, &view);
+        self.engine.notify_if_lost(place, &view);
         let listed = Listed::Good(Box::new(view));
         if !self.filter.admits(&listed) {
             return Ok(());
@@ -279,7 +282,7 @@ impl Watch<'_> {
                 *before = Known::EndedBefore { run: view.run, name: view.name.clone() };
                 return Ok(());
             }
-            // Its helpers are still leaving, or somebody tidies up: that is not news.
+            // Its helpers are still exiting, or another command cleans up: this is not reported.
             Known::EndedBefore { run, name } if ended && *run == view.run && *name == view.name => return Ok(()),
             Known::EndedBefore { run, .. } if ended && *run == view.run => {
                 self.found.push_back(Change::Changed { view: view.clone() });

@@ -22,15 +22,15 @@ pub struct Users {
     pub session: Option<SessionId>,
     /// The agent that keeps the conversation.
     pub agent: Option<String>,
-    /// The agent's own name for the conversation.
+    /// The agent's own id of the conversation.
     pub native_id: Option<String>,
-    /// The processes that use it. Scripts read it by another name.
+    /// The processes that use it. In JSON the field has another name, which scripts read.
     #[serde(rename = "holders")]
     pub owners: Vec<ConversationOwner>,
 }
 
 impl Engine {
-    /// Every process that uses the conversation of a session, or the conversation that an agent calls this.
+    /// Every process that uses the conversation of a session, or the conversation that has this id in an agent.
     pub fn who(&self, word: &str) -> Result<Users> {
         let environment = &self.environment;
         let owners = foreign::owners(&self.home, &environment.lookup())?;
@@ -51,7 +51,7 @@ impl Engine {
         Ok(users)
     }
 
-    /// The session that is meant: by its own id or name, or by the agent's name for its conversation.
+    /// The session that is meant: by its own id or name, or by the agent's id of its conversation.
     pub fn session_of(&self, word: &str) -> Result<Option<View>> {
         match self.home.select(word) {
             Ok(place) => Ok(Some(look::look(&place)?)),
@@ -71,10 +71,10 @@ impl Engine {
     }
 }
 
-/// Shorter words are not a prefix of a conversation's name: too much begins with them.
+/// A shorter word is not accepted as the beginning of a conversation's id: too many ids begin with it.
 const SHORTEST_PREFIX: usize = 4;
 
-/// The conversation that is meant by its name or by the beginning of it.
+/// The conversation that is meant by its id or by the beginning of its id.
 fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<&'a str>> {
     let mut found: Vec<&str> = known.filter(|id| id.starts_with(word)).collect();
     found.sort_unstable();
@@ -97,7 +97,7 @@ fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<
 fn about_session(view: &View, found: Vec<ConversationOwner>) -> Users {
     let same = |owner: &ConversationOwner| match (&owner.native_id, &view.native_id) {
         (Some(one), Some(other)) => one == other,
-        // A process that has all the agent's conversations open may be at this one.
+        // A process that has all conversations of the agent open may be using this one.
         (None, Some(_)) => owner.agent == view.conversation_agent() && (!owner.ours || owner.session == Some(view.id)),
         (Some(_) | None, None) => owner.session == Some(view.id),
     };
@@ -116,7 +116,7 @@ fn about_session(view: &View, found: Vec<ConversationOwner>) -> Users {
     }
 }
 
-/// The session's own process, of which the agent's files betray nothing.
+/// The session's own process, which the agent's files do not show.
 fn own_agent(view: &View, pid: i32) -> Option<ConversationOwner> {
     let process = processes::describe(&process_table::of_this_user(pid).ok()??)?;
     let mut owner =
@@ -125,7 +125,7 @@ fn own_agent(view: &View, pid: i32) -> Option<ConversationOwner> {
     Some(owner)
 }
 
-/// A conversation that no session of ours knows.
+/// A conversation that no session of ours has.
 fn about_conversation(word: &str, owners: Vec<ConversationOwner>) -> Result<Users> {
     if owners.is_empty() && !is_native_id(word) {
         return Err(Error::NoConversation { word: word.to_owned() });
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_name_will_do_when_it_is_that_of_one_conversation() {
+    fn the_beginning_of_an_id_is_enough_when_only_one_conversation_has_it() {
         let known = ["01a1ddbd-408d", "01a1ddbd-408d", "01a1ffff-0000", "ses_7f2c"];
         let of = |word: &str| meant(word, known.into_iter()).map_err(|_| ());
         assert_eq!(of("01a1d"), Ok(Some("01a1ddbd-408d")));

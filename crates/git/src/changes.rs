@@ -9,17 +9,17 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A tree as it is now, to be compared. The person's index is not changed: new files are entered into a copy of it.
+/// A tree as it is now, for a comparison. The person's index is not changed: new files are added to a copy of it.
 #[derive(Debug)]
 pub struct Changes {
     index: IndexCopy,
     folder: PathBuf,
-    /// What it is compared with.
+    /// The commit that the tree is compared with.
     since: String,
 }
 
 impl Changes {
-    /// Of a session's tree, since the session began.
+    /// The changes in a session's tree since the session began.
     pub fn of(git: &Git, tree: &Worktree) -> Result<Changes> {
         let folder = PathBuf::from(&tree.path);
         if !folder.is_dir() {
@@ -33,13 +33,13 @@ impl Changes {
         Ok(Changes { index, folder, since })
     }
 
-    /// Shows them to a person, through the pager that the person has chosen. Returns the exit code of git.
+    /// Shows the changes to a person, through the pager that the person has chosen. Returns the exit code of git.
     pub fn show(&self, summary: bool) -> Result<i32> {
         let how = if summary { "--stat" } else { "--patch" };
         self.index.git.show(&self.folder, ["diff", how, &self.since, "--"])
     }
 
-    /// The same as text, without colours and without a person's own settings.
+    /// The changes as text, without colours and without the person's own settings.
     pub fn patch(&self) -> Result<String> {
         let how = ["diff", "--patch", "--no-ext-diff", "--no-textconv", "--no-color", &self.since, "--"];
         Ok(String::from_utf8_lossy(&self.index.git.run(&self.folder, how)?).into_owned())
@@ -62,26 +62,27 @@ impl Changes {
         Ok(sum)
     }
 
-    /// The paths that are different.
+    /// How many paths are different.
     pub fn count(&self) -> Result<usize> {
         let names = self.index.git.run(&self.folder, ["diff", "--name-only", "-z", &self.since, "--"])?;
         Ok(fields(&names).count())
     }
 }
 
-/// What is left of a tree whose folder is gone is its branch.
+/// The error for a tree whose folder is gone. Only its branch is left.
 #[must_use]
 pub fn gone(tree: &Worktree) -> GitError {
     GitError::FolderGone { name: tree.name.clone(), path: PathBuf::from(&tree.path), branch: tree.branch.clone() }
 }
 
-/// A number of `--numstat`; of a file that is not text, none.
+/// A number of `--numstat`; 0 for a file that is not text.
 fn number(field: Option<&[u8]>) -> u64 {
     field.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// The commit that a tree is compared with: the one that it began with, or a later one of the branch that it came from, when
-/// that was brought into it meanwhile. Otherwise other people's work would be shown as the session's.
+/// The commit that a tree is compared with: the commit it was made from, or a later commit of the branch that it came
+/// from, if that commit was merged into the tree meanwhile. Otherwise other people's work would be shown as the
+/// session's.
 fn since(git: &Git, folder: &Path, tree: &Worktree) -> Result<String> {
     let Some(from) = &tree.from else { return Ok(tree.base.clone()) };
     let Some(common) = git.line(folder, ["merge-base", "HEAD", &format!("refs/heads/{from}")])? else {
@@ -89,11 +90,11 @@ fn since(git: &Git, folder: &Path, tree: &Worktree) -> Result<String> {
     };
     let later = git.ask(folder, ["merge-base", "--is-ancestor", &tree.base, &common])?.is_some();
     let head = git.line(folder, ["rev-parse", "HEAD"])?;
-    // What has landed is still what the session did.
+    // Work that has landed is still work of the session.
     Ok(if later && head.as_ref() != Some(&common) { common } else { tree.base.clone() })
 }
 
-/// Where a tree stands beside the branch that it came from.
+/// How a tree compares with the branch that it came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// Commits that only the tree has.
@@ -105,7 +106,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// `None`: the tree is not there any more.
+    /// `None`: the folder of the tree does not exist any more.
     pub fn of(git: &Git, tree: &Worktree) -> Result<Option<Standing>> {
         let folder = Path::new(&tree.path);
         if !folder.is_dir() {

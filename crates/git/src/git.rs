@@ -1,4 +1,4 @@
-//! The git program, and what it is told about its surroundings.
+//! The git program, and the environment that it gets.
 
 use crate::{GitError, Result};
 use std::ffi::{OsStr, OsString};
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
-/// Settings of every command. A watcher of the file system would be a process that outlives us.
+/// Settings of every command. A file system monitor would be a process that outlives ours.
 const SETTINGS: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false"];
 
-/// Variables of git that are about the person and not about a repository: who it is, where its settings are, how it likes to read, and
-/// where git looks for a repository at all.
+/// Variables of git that are about the person and not about a repository: name and address, where the settings are,
+/// which pager is used, and where git looks for a repository at all.
 const PERSONAL: [&str; 10] = [
     "GIT_AUTHOR_NAME",
     "GIT_AUTHOR_EMAIL",
@@ -28,7 +28,8 @@ const PERSONAL: [&str; 10] = [
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
 
-/// Whether a variable tells git where its repository, index or objects are, as `git rev-parse --local-env-vars` lists them.
+/// Whether a variable tells git where its repository, index or objects are, as listed by
+/// `git rev-parse --local-env-vars`.
 #[must_use]
 pub fn points_at_repository(name: &OsStr) -> bool {
     const NAMES: [&str; 12] = [
@@ -48,18 +49,19 @@ pub fn points_at_repository(name: &OsStr) -> bool {
     NAMES.iter().any(|known| name == *known)
 }
 
-/// How git is run: with which variables.
+/// How git is run: its variables, its process group and its lock.
 #[derive(Clone, Debug)]
 pub struct Git {
     variables: Vec<(OsString, OsString)>,
-    /// In a process group of its own: what a person's Ctrl-C ends is not this.
+    /// In a process group of its own, so that the person's Ctrl-C does not end it.
     apart: bool,
-    /// The lock under which it works, as its standard input.
+    /// The lock under which git works. It is git's standard input.
     lock: Option<Arc<OwnedFd>>,
 }
 
 impl Git {
-    /// With the variables of a person, except for those that would point git at another repository or change what it prints.
+    /// With the variables of a person, except those that would point git at another repository or change what it
+    /// prints.
     #[must_use]
     pub fn new(variables: &[(OsString, OsString)]) -> Git {
         let theirs = |name: &OsStr| PERSONAL.iter().any(|known| name == *known);
@@ -67,11 +69,11 @@ impl Git {
         let mut variables: Vec<_> = variables.iter().filter(|(name, _)| !ours(name)).cloned().collect();
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
-            // Nobody is there who could answer or edit.
+            // No person is there to answer or edit.
             ("GIT_ASKPASS", "true"),
             ("SSH_ASKPASS", "true"),
             ("GIT_EDITOR", "true"),
-            // A command that only reads changes nothing, not even what the index remembers of dates.
+            // A command that only reads changes nothing, not even the file dates in the index.
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("LC_ALL", "C"),
         ] {
@@ -80,7 +82,7 @@ impl Git {
         Git { variables, apart: false, lock: None }
     }
 
-    /// The same with one more variable.
+    /// A copy with one more variable.
     #[must_use]
     pub fn with(&self, name: &str, value: impl Into<OsString>) -> Git {
         let mut git = self.clone();
@@ -88,18 +90,19 @@ impl Git {
         git
     }
 
-    /// The same, not ended by the keys of a terminal: for what must not be left half done.
+    /// A copy that Ctrl-C in a terminal does not end: for operations that must not stop halfway.
     pub(crate) fn apart(&self) -> Git {
         Git { apart: true, ..self.clone() }
     }
 
-    /// The same under a lock, of which each git has a copy: what a killed process has left running works on, and until it has ended
-    /// nobody else has the lock. As its standard input, because git gives that neither to hooks nor to what it leaves in the background.
+    /// A copy that works under a lock. Each git process has a copy of the lock's descriptor: when our process is
+    /// killed, the git that it started goes on, and the lock stays held until that git has exited. The descriptor is
+    /// git's standard input, because git passes that neither to hooks nor to its background processes.
     pub(crate) fn under(&self, lock: OwnedFd) -> Git {
         Git { lock: Some(Arc::new(lock)), ..self.clone() }
     }
 
-    /// The same without the hooks of a repository: they are for what a person does.
+    /// A copy that runs none of the repository's hooks: they are meant for what a person does.
     pub(crate) fn without_hooks(&self, more: &[(&str, &str)]) -> Git {
         let settings: Vec<(&str, &str)> =
             [("core.hooksPath", "/dev/null")].into_iter().chain(more.iter().copied()).collect();
@@ -115,7 +118,7 @@ impl Git {
         command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.arg("-C").arg(folder).args(SETTINGS);
         let input = match &self.lock {
-            // The file is empty.
+            // The lock file is empty.
             Some(lock) => lock.try_clone().map_err(not_run)?.into(),
             None => Stdio::null(),
         };
@@ -126,20 +129,20 @@ impl Git {
         Ok(command)
     }
 
-    /// What it prints. `None`: it says no, with an exit code other than 0.
+    /// What git prints. `None`: its exit code is not 0.
     pub fn ask<I: IntoIterator<Item: AsRef<OsStr>>>(&self, folder: &Path, arguments: I) -> Result<Option<Vec<u8>>> {
         let output = self.command(folder)?.args(arguments).output().map_err(not_run)?;
         Ok(output.status.success().then_some(output.stdout))
     }
 
-    /// Does it, or says in git's words why not.
+    /// Runs git and returns what it prints, or an error with git's own message.
     pub fn run<I: IntoIterator<Item: AsRef<OsStr>>>(&self, folder: &Path, arguments: I) -> Result<Vec<u8>> {
         let arguments: Vec<OsString> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let output = self.command(folder)?.args(&arguments).output().map_err(not_run)?;
         done(&arguments, output)
     }
 
-    /// The same with this on its standard input.
+    /// Runs git with these bytes on its standard input.
     pub fn feed<I: IntoIterator<Item: AsRef<OsStr>>>(
         &self,
         folder: &Path,
@@ -152,11 +155,11 @@ impl Git {
         }
         let mut child = command.args(arguments).spawn().map_err(not_run)?;
         let stdin = child.stdin.take();
-        // Both at once: it may print before it has read all.
+        // Writing and reading at the same time: git may print before it has read everything.
         let output = std::thread::scope(|scope| {
             scope.spawn(move || {
                 if let Some(mut stdin) = stdin {
-                    // One that reads no more has its reasons, which its exit tells.
+                    // When git stops reading, its exit code says why.
                     let _ = stdin.write_all(input);
                 }
             });
@@ -165,12 +168,12 @@ impl Git {
         output.map_err(not_run)
     }
 
-    /// Starts it with pipes at its input and outputs, for one that is talked with.
+    /// Starts git with pipes at its input and outputs, for a command that gets questions and prints answers.
     pub(crate) fn start<I: IntoIterator<Item: AsRef<OsStr>>>(&self, folder: &Path, arguments: I) -> Result<Child> {
         self.command(folder)?.args(arguments).stdin(Stdio::piped()).spawn().map_err(not_run)
     }
 
-    /// The list of what a person ignores everywhere, where git is not told another.
+    /// The file with what a person ignores in all repositories, where no setting of git names another file.
     pub(crate) fn default_excludes(&self) -> Option<PathBuf> {
         let set = |wanted: &str| {
             let found = self.variables.iter().find(|(name, value)| name == wanted && !value.is_empty());
@@ -180,7 +183,8 @@ impl Git {
         Some(folder.join("git/ignore"))
     }
 
-    /// Prints what it has to say to the person's terminal, through the pager that the person has chosen. Returns its exit code.
+    /// Prints git's output on the person's terminal, through the pager that the person has chosen. Returns git's exit
+    /// code.
     pub fn show<I: IntoIterator<Item: AsRef<OsStr>>>(&self, folder: &Path, arguments: I) -> Result<i32> {
         let mut command = self.command(folder)?;
         command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
@@ -211,7 +215,7 @@ fn not_run(error: io::Error) -> GitError {
     }
 }
 
-/// What it printed, or what it complained of.
+/// What git printed, or an error with what it complained of.
 pub(crate) fn done(arguments: &[OsString], output: Output) -> Result<Vec<u8>> {
     if output.status.success() {
         return Ok(output.stdout);
@@ -220,7 +224,7 @@ pub(crate) fn done(arguments: &[OsString], output: Output) -> Result<Vec<u8>> {
     Err(GitError::Failed { what, words: complaint(&output) })
 }
 
-/// The line that says why it ended, or its last one that says something, without the word that they begin with.
+/// The line that says why git failed, or else its last line with content, without the word that the line begins with.
 pub(crate) fn complaint(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
@@ -230,7 +234,7 @@ pub(crate) fn complaint(output: &Output) -> String {
     }
 }
 
-/// The fields of output in which each ends with a zero byte.
+/// The fields of output in which each field ends with a zero byte.
 pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|&byte| byte == 0).filter(|field| !field.is_empty())
 }

@@ -1,8 +1,9 @@
-//! Ignored files that a new tree needs too, such as settings with keys: those that `.worktreeinclude` in the main working tree
-//! names, by the rules of `.gitignore`.
+//! Ignored files that a new tree needs too, such as settings with keys: the files that `.worktreeinclude` in the main
+//! working tree names, by the rules of `.gitignore`.
 //!
-//! A commit from which a tree is made may not ignore them: its `.gitignore` is older, or the line is not committed. So a list beside the
-//! tree's index says what was copied. As long as such a file is as it was copied, it is no work: it is not shown, saved or committed.
+//! The commit from which a tree is made may not ignore these files: its `.gitignore` is older, or the line is not
+//! committed. So a list beside the tree's index says what was copied. As long as such a file is unchanged since it was
+//! copied, it does not count as work: it is not shown, saved or committed.
 
 use crate::git::{Git, done, fields};
 use crate::index_copy::own_folder;
@@ -15,17 +16,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const LIST: &str = ".worktreeinclude";
-/// In git's folder of the tree: what was copied, each as the name that git has for its contents, a blank, its path and a zero byte.
+/// In git's folder of the tree: what was copied. Each entry is the object name of the contents, a blank, the path and a
+/// zero byte.
 const COPIED: &str = "ostler.copied";
 
-/// Copies them from one tree into another. Returns how many.
+/// Copies these files from one tree into another. Returns how many.
 pub fn copy(git: &Git, from: &Path, to: &Path) -> Result<usize> {
     if !from.join(LIST).is_file() {
         return Ok(0);
     }
     let list = ["ls-files", "-z", "--others", "--ignored", "--exclude-from", LIST];
     let named = git.run(from, list)?;
-    // What is named there and not ignored is nobody's yet: it is for a person to add or not.
+    // A file that is named there and not ignored is not copied: a person has to decide whether to commit it.
     let mut copied = ignored(git, from, &named)?;
     copied.retain(|path| !path.starts_with(FOLDER));
     for path in &copied {
@@ -42,7 +44,7 @@ pub fn copy(git: &Git, from: &Path, to: &Path) -> Result<usize> {
     Ok(copied.len())
 }
 
-/// The files in a tree that are as they were copied into it.
+/// The files in a tree that are unchanged since they were copied into it.
 pub(crate) fn unchanged(git: &Git, tree: &Path) -> Result<Vec<PathBuf>> {
     let file = own_folder(git, tree)?.join(COPIED);
     let list = match std::fs::read(&file) {
@@ -63,7 +65,7 @@ pub(crate) fn unchanged(git: &Git, tree: &Path) -> Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Those of these names, each with a zero byte behind it, that are ignored in a tree.
+/// Which of these names, each followed by a zero byte, are ignored in a tree.
 fn ignored(git: &Git, tree: &Path, names: &[u8]) -> Result<Vec<PathBuf>> {
     let check = ["check-ignore", "-z", "--stdin"];
     let output = git.feed(tree, check, names)?;
@@ -74,8 +76,8 @@ fn ignored(git: &Git, tree: &Path, names: &[u8]) -> Result<Vec<PathBuf>> {
     Ok(fields(&ignored).map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
 }
 
-/// Everything in a tree that is or may be work, without what was only copied into it: for a command of git that takes paths. What is
-/// ignored there is not named: git passes over it anyway, and fails when it is told to.
+/// Everything in a tree that is or may be work, without what was only copied into it: for a command of git that takes
+/// paths. Copies that are ignored there are not named: git skips them anyway, and fails when such a path is named.
 pub(crate) fn all_work(git: &Git, tree: &Path) -> Result<Vec<OsString>> {
     let copies = unchanged(git, tree)?;
     let names: Vec<u8> = copies.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
@@ -89,7 +91,7 @@ pub(crate) fn all_work(git: &Git, tree: &Path) -> Result<Vec<OsString>> {
     Ok(["--", "."].into_iter().map(OsString::from).chain(copies).collect())
 }
 
-/// The names that git has for the contents of files and links; `None`: it is neither, or it is not there.
+/// The object names of the contents of files and links; `None`: the path is neither, or does not exist.
 fn objects_of(git: &Git, tree: &Path, paths: &[PathBuf]) -> Result<Vec<Option<String>>> {
     let hash = |words: &[&str], input: &[u8]| -> Result<Vec<String>> {
         let words = [&["hash-object", "--no-filters"], words].concat();
@@ -98,7 +100,7 @@ fn objects_of(git: &Git, tree: &Path, paths: &[PathBuf]) -> Result<Vec<Option<St
         Ok(String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect())
     };
     let mut found = vec![None; paths.len()];
-    // One process for nearly all of them: there may be thousands.
+    // One process for nearly all of them, because there may be thousands.
     let (mut asked, mut names) = (Vec::new(), Vec::new());
     for (place, path) in paths.iter().enumerate() {
         let full = tree.join(path);

@@ -1,4 +1,4 @@
-//! A copy of a tree's index, in which everything that is in the tree can be seen and entered. The index itself stays as it is.
+//! A copy of a tree's index, to which everything that is in the tree can be added. The index itself is not changed.
 
 use crate::git::{Git, fields};
 use crate::{GitError, Result};
@@ -8,10 +8,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Enters everything that is in a tree, also where only a part of it is checked out and a file is outside of that part.
+/// Adds everything that is in a tree, also files outside of the part that a sparse checkout has checked out.
 pub(crate) const ADD_ALL: [&str; 3] = ["add", "--all", "--sparse"];
 
-/// Goes with this value.
+/// The copy is deleted when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct IndexCopy {
     /// Uses the copy.
@@ -21,7 +21,7 @@ pub(crate) struct IndexCopy {
 
 impl Drop for IndexCopy {
     fn drop(&mut self) {
-        // What stays is a file that nobody reads.
+        // A copy that cannot be deleted does no harm: it is never read.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -30,14 +30,15 @@ impl IndexCopy {
     pub fn of(git: &Git, folder: &Path) -> Result<IndexCopy> {
         let own = own_folder(git, folder)?;
         let path = own.join(format!("ostler.index.{}", std::process::id()));
-        // The hook that is told of a changed index is not told of this one.
+        // The hook that runs after a change of the index does not run for the copy.
         let copy = IndexCopy { git: git.without_hooks(&[]).with("GIT_INDEX_FILE", &path), path };
         copy_with_date(&own.join("index"), &copy.path).map_err(GitError::io(own.join("index")))?;
         copy.show_hidden(folder)?;
         Ok(copy)
     }
 
-    /// Files that git was told not to look at are looked at. Those that a sparse checkout leaves out are not there.
+    /// Makes git look at files that it was told not to look at (`--skip-worktree`, `--assume-unchanged`). Files that a
+    /// sparse checkout leaves out do not exist in the folder.
     fn show_hidden(&self, folder: &Path) -> Result<()> {
         let listed = self.git.run(folder, ["ls-files", "-v", "-z"])?;
         let hidden = |field: &&[u8]| field.first().is_some_and(|tag| *tag == b'S' || tag.is_ascii_lowercase());
@@ -59,15 +60,16 @@ impl IndexCopy {
     }
 }
 
-/// With the date of the original: git takes a file for unchanged that has the size and the date which the index says, unless the
-/// index is not younger than that. A copy that is younger would hide a change of the same moment.
+/// Copies with the date of the original. Git considers a file unchanged when its size and date are as the index says,
+/// unless the index is not newer than that date. A copy with a later date would hide a change of the same moment.
 fn copy_with_date(from: &Path, to: &Path) -> io::Result<()> {
     let date = std::fs::metadata(from)?.modified()?;
     std::fs::copy(from, to)?;
     File::options().write(true).open(to)?.set_modified(date)
 }
 
-/// Where git keeps what belongs to this tree alone. Refuses a folder that is not the top of a tree: git would take the one above.
+/// Where git keeps what belongs to this tree alone. Refuses a folder that is not the top of a tree: git would use the
+/// tree above.
 pub(crate) fn own_folder(git: &Git, folder: &Path) -> Result<PathBuf> {
     let broken = || GitError::NotATree { path: folder.to_owned() };
     let top = git.path(folder, ["rev-parse", "--show-toplevel"])?.ok_or_else(broken)?;
@@ -77,7 +79,7 @@ pub(crate) fn own_folder(git: &Git, folder: &Path) -> Result<PathBuf> {
     git.path(folder, ["rev-parse", "--absolute-git-dir"])?.ok_or_else(broken)
 }
 
-/// Repositories inside of a tree that it knows nothing of: what is in them is not a part of it, and is not saved with it.
+/// Repositories inside a tree that are not part of it, and so are not saved with it.
 pub(crate) fn repositories_inside(git: &Git, folder: &Path, ignored: bool) -> Result<Vec<PathBuf>> {
     let how = if ignored { "--ignored=traditional" } else { "--ignored=no" };
     let status = git.run(folder, ["status", "--porcelain=v1", "-z", "--untracked-files=all", how, "--no-renames"])?;
@@ -86,7 +88,8 @@ pub(crate) fn repositories_inside(git: &Git, folder: &Path, ignored: bool) -> Re
     Ok(paths.filter(|path| path.join(".git").exists()).collect())
 }
 
-/// Files in the folders of submodules that are not checked out. Git takes such a folder for the submodule and does not look into it.
+/// Files in the folders of submodules that are not checked out. Git considers such a folder to be the submodule and
+/// does not look into it.
 pub(crate) fn files_in_submodules(git: &Git, folder: &Path) -> Result<Vec<PathBuf>> {
     let listed = git.run(folder, ["ls-files", "--stage", "-z"])?;
     let mut found = Vec::new();

@@ -1,11 +1,11 @@
-//! Work comes to a branch: built and checked in a tree that is made for it and goes again, and the branch moves only when all
-//! is well, and only from where it was.
+//! Landing: putting work on a branch. The result is built and checked in a temporary tree. The branch moves only when
+//! everything succeeded, and only from the commit at which it was.
 
 use crate::git::{Git, complaint, done, fields};
 use crate::include;
 use crate::index_copy::{files_in_submodules, own_folder, repositories_inside};
 use crate::loss::in_progress;
-use crate::publishing::{Came, Move};
+use crate::publishing::{Move, MoveResult};
 use crate::repository::{FOLDER, Repository};
 use crate::saving::{By, commit_of_files, commit_tree};
 use crate::submodules;
@@ -14,15 +14,15 @@ use crate::{GitError, Result};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Work that has landed is kept here, whatever becomes of its own branch.
+/// Keeps the commits of work that has landed, even when its own branch is deleted.
 const LANDED: &str = "refs/ostler/landed/";
-/// What it has become on the branch.
+/// The commit that the work has become on the branch.
 const LANDED_AS: &str = "refs/ostler/landed-as/";
-/// Trees that are made for landing begin with this.
+/// Names of trees that are made for landing begin with this.
 const BUILDING: &str = ".landing-";
 
-/// A person's settings for merging and rebasing are for what that person does, too: some move other branches, sign what does not stay, or
-/// refuse what is to be merged.
+/// A person's settings for merging and rebasing are not used here: some move other branches, sign commits that are not
+/// kept, or refuse what is to be merged.
 const OURS: [(&str, &str); 8] = [
     ("merge.ff", "true"),
     ("merge.verifySignatures", "false"),
@@ -52,36 +52,36 @@ pub struct Work {
     /// The name of its tree.
     pub name: String,
     pub commit: String,
-    /// The message of a commit that is made for it.
+    /// The message of the commit that is made for the work.
     pub message: String,
     /// Lines at the end of each message, such as `Ostler-Session: k3v9x2ab`.
     pub trailers: Vec<String>,
-    /// Its commits get a signature, where the person's have one.
+    /// Whether its commits are signed, where the person's commits are.
     pub signed: bool,
 }
 
-/// What came of the attempt to put work on top of a branch.
+/// The result of putting work on top of a branch.
 #[derive(Debug)]
 pub enum Built<'a> {
     /// The branch with the work on it.
     Ready(Candidate<'a>),
-    /// Both have changed these.
+    /// Both sides have changed these files.
     Conflict(Vec<String>),
-    /// The branch has all of it already.
+    /// The branch has all of the work already.
     Nothing,
 }
 
-/// A branch with work on it, in a tree of its own that goes with this value.
+/// A branch with work on it, in a temporary tree that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Candidate<'a> {
     tree: Building<'a>,
-    /// Where the branch was.
+    /// The commit at which the branch was.
     pub before: String,
     pub after: String,
     branch: String,
 }
 
-/// A tree that is made for a moment.
+/// A temporary tree.
 #[derive(Debug)]
 pub struct Building<'a> {
     repository: &'a Repository,
@@ -90,7 +90,7 @@ pub struct Building<'a> {
 
 impl Drop for Building<'_> {
     fn drop(&mut self) {
-        // What stays is removed by the next who lands something.
+        // A tree that cannot be removed now is removed by the next landing.
         let mut remove: Vec<&OsStr> = ["worktree", "remove", "--force", "--force"].map(OsStr::new).into();
         remove.push(self.path.as_os_str());
         let _ = self.repository.git.run(&self.repository.root, remove);
@@ -110,7 +110,7 @@ impl Building<'_> {
 }
 
 impl Repository {
-    /// Everything that is in a tree as a commit on its branch. Returns the newest commit.
+    /// Commits everything that is in a tree to its branch. Returns the newest commit.
     pub fn commit_all(&self, tree: &Listed, message: &str, trailers: &[String], signed: bool) -> Result<String> {
         let folder = &tree.path;
         self.can_land(tree)?;
@@ -123,22 +123,22 @@ impl Repository {
         }
         let git = self.quiet_git();
         git.run(folder, ["update-ref", "-m", "ostler: what was not committed", "HEAD", &commit, &head])?;
-        // Its files are as the commit says; only the index does not know yet. What is not checked out stays so.
+        // The files are as the commit says; only the index is not updated yet. Files that are not checked out stay so.
         git.run(folder, ["read-tree", "-i", "-m", &commit])?;
         Ok(commit)
     }
 
-    /// Runs no hook.
+    /// Git that runs no hook.
     fn quiet_git(&self) -> Git {
         self.git.without_hooks(&[])
     }
 
-    /// Refuses work with a submodule at a commit that would not be there for anybody else.
+    /// Refuses work with a submodule at a commit that exists nowhere else.
     pub fn check_submodules(&self, tree: &Listed, branch: &str) -> Result<()> {
         submodules::check(self, &tree.path, &format!("refs/heads/{branch}"))
     }
 
-    /// Refuses work that is in the middle of something, and work that is not a part of the tree.
+    /// Refuses a tree with an unfinished operation of git, and work that would not be part of the commit.
     fn can_land(&self, tree: &Listed) -> Result<()> {
         let own = own_folder(&self.git, &tree.path)?;
         if let Some(what) = in_progress(&own) {
@@ -153,12 +153,13 @@ impl Repository {
         }
     }
 
-    /// What is in a folder's tree now, as a commit: the one that is checked out, or one on top of it that no branch has.
+    /// What is in a folder's tree now, as a commit: the commit that is checked out, or one on top of it that is on no
+    /// branch.
     pub fn commit_of_now(&self, folder: &Path, message: &str, by: By) -> Result<String> {
         commit_of_files(&self.git, folder, message, by)
     }
 
-    /// A commit of everything in a tree that no branch has: to see what would happen.
+    /// A commit of everything in a tree, on no branch: to see what would happen.
     pub fn commit_aside(&self, tree: &Listed, message: &str) -> Result<String> {
         self.can_land(tree)?;
         commit_of_files(&self.git, &tree.path, message, By::Person { signed: false })
@@ -177,7 +178,8 @@ impl Repository {
         let conflicts = match (how, &landed) {
             (How::Squash, None) => put(&tree, &["merge", "--squash", "--quiet", &work.commit])?,
             (How::Merge, None) => put(&tree, &["merge", "--no-ff", "--no-commit", "--quiet", &work.commit])?,
-            // What has landed as other commits would conflict with what was done to it since: only that is put on top.
+            // Work that has landed as other commits would conflict with later changes to the same lines, so only what
+            // was done since is put on top.
             (How::Squash | How::Merge, Some(landed)) => {
                 let since = tree.since(landed, &work.commit)?;
                 put(&tree, &["cherry-pick", "--no-commit", &since])?
@@ -204,7 +206,7 @@ impl Repository {
         }
     }
 
-    /// A tree with the files of a commit, for a check. It goes with this value.
+    /// A temporary tree with the files of a commit, for a check. It is removed when the value is dropped.
     pub fn aside(&self, name: &str, commit: &str) -> Result<Building<'_>> {
         let path = self.root.join(FOLDER).join(format!("{BUILDING}{name}-{}", std::process::id()));
         let tree = Building { repository: self, path };
@@ -215,22 +217,24 @@ impl Repository {
         Ok(tree)
     }
 
-    /// Trees that landings have left which were killed, if the caller is the only one who lands.
+    /// Trees of landings that were killed. No other process may be landing.
     pub fn buildings(&self) -> Result<Vec<Listed>> {
         Ok(self.all_worktrees()?.into_iter().filter(|one| one.name().starts_with(BUILDING)).collect())
     }
 
-    /// Removes them.
+    /// Removes these trees.
     pub fn clear(&self, left: Vec<Listed>) {
         for tree in left {
             drop(Building { repository: self, path: tree.path });
         }
     }
 
-    /// Notes that work has landed, so that it is kept when its own branch goes, and that what follows can land on top of it.
+    /// Notes that work has landed, so that its commits are kept when its own branch is deleted, and so that later work
+    /// of the session can land on top of it.
     pub fn note_landed(&self, work: &Work, result: &str) -> Result<()> {
         let (landed, landed_as) = (format!("{LANDED}{}", work.name), format!("{LANDED_AS}{}", work.name));
-        // Of an earlier session with the same name this may be the only trace, when the branch was put back meanwhile.
+        // This may be the only reference to work of an earlier session with the same name, if the branch was reset
+        // meanwhile.
         if let Some(earlier) = self.commit(&landed)?
             && !self.is_in(&earlier, &work.commit)?
             && self.only_in(&[&earlier], "")? > 0
@@ -247,7 +251,7 @@ impl Repository {
         Ok(self.git.ask(&self.root, ["merge-base", "--is-ancestor", old, new])?.is_some())
     }
 
-    /// How far this work has landed on a branch whose newest commit is `before`, as commits that are not its own.
+    /// The newest commit of this work that has landed, as other commits, on a branch whose newest commit is `before`.
     fn landed(&self, work: &Work, before: &str) -> Result<Option<String>> {
         let (landed, result) = (format!("{LANDED}{}", work.name), format!("{LANDED_AS}{}", work.name));
         let (Some(landed), Some(result)) = (self.commit(&landed)?, self.commit(&result)?) else { return Ok(None) };
@@ -265,7 +269,7 @@ impl Candidate<'_> {
         &self.tree.path
     }
 
-    /// The commits that come to the branch one after the other, the oldest first; of a merge and of one commit, that one.
+    /// The commits that are added to the branch, the oldest first; for a squash or a merge, only that one commit.
     pub fn steps(&self) -> Result<Vec<String>> {
         let range = format!("{}..{}", self.before, self.after);
         let words = ["rev-list", "--reverse", "--topo-order", "--first-parent", &range];
@@ -273,12 +277,12 @@ impl Candidate<'_> {
         Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
     }
 
-    /// The folder gets the files of one of these.
+    /// Checks out one of these commits in the folder.
     pub fn check_out(&self, step: &str) -> Result<()> {
         self.tree.git().run(self.folder(), ["checkout", "--quiet", "--force", "--detach", step]).map(drop)
     }
 
-    /// The first line of the message of one of these.
+    /// The first line of the message of one of these commits.
     pub fn subject(&self, step: &str) -> Result<String> {
         Ok(self.tree.git().line(self.folder(), ["log", "-1", "--no-color", "--format=%s", step])?.unwrap_or_default())
     }
@@ -292,7 +296,8 @@ impl Candidate<'_> {
         Ok((fields(&names).count(), commits.and_then(|count| count.parse().ok()).unwrap_or(0)))
     }
 
-    /// Why the branch cannot be moved where it is checked out, in git's words. `None`: it can, or it is not checked out.
+    /// Why the branch cannot be moved where it is checked out, in git's words. `None`: it can be moved, or it is not
+    /// checked out.
     pub fn in_the_way(&self) -> Result<Option<String>> {
         if let Some(words) = self.in_the_middle()? {
             return Ok(Some(words));
@@ -304,7 +309,8 @@ impl Candidate<'_> {
         Ok((!output.status.success()).then(|| complaint(&output)))
     }
 
-    /// Somebody is in the middle of something with the branch, or has it checked out twice, so that only one would move.
+    /// Why the branch is in use: an operation on it is unfinished, or it is checked out twice, so that only one of the
+    /// two trees would move.
     fn in_the_middle(&self) -> Result<Option<String>> {
         let Repository { git, .. } = self.tree.repository;
         let mut checked_out = 0;
@@ -312,7 +318,7 @@ impl Candidate<'_> {
             let Ok(own) = own_folder(git, &tree.path) else { continue };
             let here = tree.branch.as_ref() == Some(&self.branch);
             checked_out += usize::from(here);
-            // While it is rebased, what is checked out is no branch.
+            // During a rebase HEAD is not on a branch.
             let name = format!("refs/heads/{}", self.branch);
             let rebased = ["rebase-merge/head-name", "rebase-apply/head-name"]
                 .iter()
@@ -324,7 +330,7 @@ impl Candidate<'_> {
         Ok((checked_out > 1).then(|| "it is checked out in two worktrees".to_owned()))
     }
 
-    /// Moves the branch, from where it was and no other place. `Ok(false)`: it has moved meanwhile.
+    /// Moves the branch, only from the commit at which it was. `Ok(false)`: the branch has moved meanwhile.
     pub fn publish(&self) -> Result<bool> {
         let Repository { root, .. } = self.tree.repository;
         let git = &self.tree.repository.quiet_git();
@@ -341,7 +347,7 @@ impl Candidate<'_> {
         if now.as_ref() != Some(&self.before) {
             return Ok(false);
         }
-        // Its files and its index move with the branch, or nothing does.
+        // Files, index and branch move together, or none of them does.
         let repository = self.tree.repository;
         let begun = Move { tree: &tree, branch: &self.branch, before: &self.before, after: &self.after };
         repository.note_move(&begun)?;
@@ -349,8 +355,8 @@ impl Candidate<'_> {
         match self.tree.git().apart().run(&tree, forward) {
             Ok(_) => repository.forget_move().map(|()| true),
             Err(error) => match repository.settle_move()? {
-                Came::Finished => Ok(true),
-                Came::TakenBack | Came::Nothing => Err(error),
+                MoveResult::Finished => Ok(true),
+                MoveResult::TakenBack | MoveResult::Nothing => Err(error),
             },
         }
     }
@@ -363,13 +369,13 @@ impl Candidate<'_> {
 }
 
 impl Building<'_> {
-    /// What was done after a commit, as one commit on top of it.
+    /// What was done after the commit `landed`, as one commit on top of it.
     fn since(&self, landed: &str, newest: &str) -> Result<String> {
         let tree = format!("{newest}^{{tree}}");
-        commit_tree(&self.git(), &self.path, &tree, &[landed], "What was done since it landed", By::Anybody)
+        commit_tree(&self.git(), &self.path, &tree, &[landed], "What was done since it landed", By::Anyone)
     }
 
-    /// What is in the index as a commit; `None` when that is what the first parent has.
+    /// What is in the index as a commit; `None` when the first parent has the same tree.
     fn commit(&self, work: &Work, parents: &[&str]) -> Result<Option<String>> {
         let git = self.git();
         let tree = git.line(&self.path, ["write-tree"])?.unwrap_or_default();
@@ -380,12 +386,12 @@ impl Building<'_> {
         let message = with_trailers(&work.message, &work.trailers);
         let by = By::Person { signed: work.signed };
         let commit = commit_tree(&self.repository.quiet_git(), &self.path, &tree, parents, &message, by)?;
-        // What is checked looks as what will be there.
+        // The check has to see the files that the branch will have.
         git.run(&self.path, ["reset", "--quiet", "--hard", &commit])?;
         Ok(Some(commit))
     }
 
-    /// The commits since `before`, each with these lines at the end of its message.
+    /// The commits since `before`, each with the trailers at the end of its message.
     fn with_trailers(&self, before: &str, work: &Work) -> Result<Option<String>> {
         let git = self.git();
         let listed = git.run(&self.path, ["rev-list", "--reverse", &format!("{before}..HEAD")])?;
@@ -409,7 +415,7 @@ impl Building<'_> {
     }
 }
 
-/// Does it, and returns the files that both sides have changed.
+/// Runs the command, and returns the files that both sides have changed.
 fn put(tree: &Building<'_>, arguments: &[&str]) -> Result<Vec<String>> {
     let git = tree.git();
     let output = git.feed(&tree.path, arguments, b"")?;

@@ -11,31 +11,31 @@ use ostler_sys::process_table;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a tree has that is nowhere else, and who is in it.
+/// What a tree has that exists nowhere else, and which processes work in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
     /// Files that are changed or new, and not committed.
     pub uncommitted: usize,
     /// Commits that are on no other branch, tag or remote branch.
     pub commits: usize,
-    /// It is in the middle of this.
+    /// The operation of git that is unfinished in it.
     pub in_progress: Option<&'static str>,
-    /// Repositories in it, which have commits of their own.
+    /// It has submodules, which have commits of their own.
     pub submodules: bool,
-    /// Repositories in it that it knows nothing of.
+    /// Repositories in it that are not part of it.
     pub repositories: usize,
     /// Files in the folders of submodules that are not checked out, which git does not see.
     pub in_submodules: u32,
-    /// Its folder is there, and git no longer knows it.
+    /// Its folder exists, and git no longer knows it.
     pub unknown_folder: bool,
     /// Processes whose working folder is in it.
     pub processes: Vec<i32>,
-    /// Git cannot say what is in it, and why.
+    /// Why git cannot say what is in it.
     pub unreadable: Option<String>,
 }
 
 impl Loss {
-    /// What is in `tree` only; of one that git cannot read, why not.
+    /// What is only in `tree`; for a tree that git cannot read, the reason.
     pub fn of(repository: &Repository, tree: &Listed) -> Result<Loss> {
         match Loss::read(repository, tree) {
             Err(GitError::NotInstalled) => Err(GitError::NotInstalled),
@@ -83,13 +83,13 @@ impl Loss {
         })
     }
 
-    /// Whether nothing is.
+    /// Whether nothing would be lost.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Loss::default()
     }
 
-    /// What there is, behind the name of the tree.
+    /// The loss in words, to follow the name of the tree.
     #[must_use]
     pub fn words(&self) -> String {
         let some = |count: usize, one: &str, several: &str| (count > 0).then(|| counted(count as u64, one, several));
@@ -118,14 +118,15 @@ impl Loss {
         }
     }
 
-    /// Whether something would be lost for good, and not only somebody's working folder.
+    /// Whether work would be lost, not only the working folder of a process.
     #[must_use]
     pub fn has_work(&self) -> bool {
         Loss { processes: Vec::new(), ..self.clone() } != Loss::default()
     }
 }
 
-/// Commits of a tree, and of the branch that was made for it, that are nowhere else. Other branches stay when a tree goes.
+/// Commits of a tree, and of the branch that was made for it, that exist nowhere else. Removing a tree does not delete
+/// other branches.
 fn unique_commits(repository: &Repository, tree: &Listed) -> Result<usize> {
     let own = tree.own_branch();
     let branch = repository.has_branch(&own)?.then(|| format!("refs/heads/{own}"));

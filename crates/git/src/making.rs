@@ -1,7 +1,8 @@
-//! Trees that are being made. Git makes the branch of a tree first, and knows the tree only after that: one that is killed in between leaves
-//! a branch that belongs to no tree, and a name that cannot be used again. One that is killed a moment later leaves a tree whose HEAD
-//! is no commit, which `git fsck` complains of. A note in the repository says which branch was about to be made, and from which commit, so
-//! that the next one that makes or removes trees can take both away.
+//! Trees that are being made. Git makes the branch of a tree first, and registers the tree only after that. A process
+//! that is killed in between leaves a branch that belongs to no tree, and a name that cannot be used again. A process
+//! that is killed a moment later leaves a tree whose HEAD is not a commit, which `git fsck` complains about. A note in
+//! the repository says which branch was about to be made, and from which commit, so that the next process that makes or
+//! removes trees can remove both.
 
 use crate::repository::{FOLDER, Repository};
 use crate::worktree::own_branch;
@@ -27,7 +28,7 @@ impl Repository {
         }
     }
 
-    /// Takes away what is left of trees that were never made. The caller is the only one who makes any.
+    /// Removes what is left of trees that were never completed. The caller has to be the only process that makes trees.
     pub fn clear_unmade(&self) -> Result<()> {
         let notes = self.common.join(NOTES);
         let names = match std::fs::read_dir(&notes) {
@@ -47,15 +48,16 @@ impl Repository {
             if let Some(tree) = tree.filter(|tree| tree.is_unfinished() && tree.branch.is_none()) {
                 self.force(tree)?;
             }
-            // Any other that git knows is listed, and can be removed as usual.
+            // Any other tree that git knows is listed, and can be removed as usual.
             if tree.is_none() {
                 let base = std::fs::read_to_string(&note).map_err(GitError::io(&note))?;
                 let branch = own_branch(&name);
-                // Only while it is where it was made, and nothing is lost; a note that is not whole names no commit.
+                // Only while the branch is at the commit it was made from, and nothing is lost. An incomplete note
+                // names no commit.
                 if self.commit(&base)?.is_some() && self.only_in(&[&base], &branch)? == 0 {
                     self.git.ask(&self.root, ["update-ref", "-d", &format!("refs/heads/{branch}"), &base])?;
                 }
-                // One in which there is something stays.
+                // A folder that is not empty stays.
                 let _ = std::fs::remove_dir(self.root.join(FOLDER).join(&name));
             }
             self.forget_making(&name)?;

@@ -1,8 +1,9 @@
-//! A branch that is checked out moves with its files and its index, which is more than one step. A note in the repository says which move
-//! was begun: one that was killed in the middle is finished, or taken back, by the next process that lands something.
+//! A branch that is checked out moves with its files and its index, which is more than one step. A note in the
+//! repository says which move was begun: a move that was killed in the middle is finished, or undone, by the next
+//! process that lands something.
 //!
-//! Git writes the files first, then the index, then the branch. Before it begins it has seen that nobody has changed these files, so
-//! what is found in them is what was there, what is to be there, or a part of that.
+//! Git writes the files first, then the index, then the branch. Before it begins it checks that these files have no
+//! local changes, so each file has its old contents, its new contents, or the beginning of the new contents.
 
 use crate::git::{done, fields};
 use crate::index_copy::own_folder;
@@ -14,7 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The note.
+/// The file with the note.
 const NOTE: &str = "ostler.publishing";
 
 /// A move of a branch where it is checked out.
@@ -26,12 +27,12 @@ pub(crate) struct Move<'a> {
     pub after: &'a str,
 }
 
-/// What became of one that was begun.
+/// The result of a move that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum MoveResult {
     Finished,
     TakenBack,
-    /// Somebody has moved the branch since, or there was none.
+    /// The branch was moved to another commit since, or no move was begun.
     Nothing,
 }
 
@@ -52,22 +53,22 @@ impl Repository {
         }
     }
 
-    /// Finishes a move that was killed in the middle, or takes it back. The caller is the only one who lands.
+    /// Finishes a move that was killed in the middle, or undoes it. The caller has to be the only process that lands.
     pub fn recover_move(&self) -> Result<()> {
         self.settle_move().map(drop)
     }
 
-    pub(crate) fn settle_move(&self) -> Result<Came> {
+    pub(crate) fn settle_move(&self) -> Result<MoveResult> {
         let file = self.common.join(NOTE);
         let text = match std::fs::read(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Came::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MoveResult::Nothing),
             Err(error) => return Err(GitError::io(file)(error)),
         };
         let parts: Vec<&[u8]> = text.splitn(4, |&byte| byte == 0).collect();
         let &[branch, before, after, tree] = &parts[..] else {
             self.forget_move()?;
-            return Ok(Came::Nothing);
+            return Ok(MoveResult::Nothing);
         };
         let words = [branch, before, after].map(|part| String::from_utf8_lossy(part).into_owned());
         let tree = PathBuf::from(OsStr::from_bytes(tree));
@@ -77,31 +78,32 @@ impl Repository {
         Ok(came)
     }
 
-    fn settle(&self, begun: &Move<'_>, note: &Path) -> Result<Came> {
+    fn settle(&self, begun: &Move<'_>, note: &Path) -> Result<MoveResult> {
         let name = format!("refs/heads/{}", begun.branch);
         let now = self.git.line(&self.root, ["rev-parse", "--verify", "--quiet", &name])?;
         if now.as_deref() == Some(begun.after) {
-            return Ok(Came::Finished);
+            return Ok(MoveResult::Finished);
         }
         if now.as_deref() != Some(begun.before) || !begun.tree.is_dir() {
-            return Ok(Came::Nothing);
+            return Ok(MoveResult::Nothing);
         }
         remove_dead_lock(&own_folder(&self.git, begun.tree)?, note)?;
         let changes = self.changes(begun)?;
         if changes.iter().all(|change| change.in_index == change.after) && !changes.is_empty() {
             let moved = ["update-ref", "-m", "ostler: landed", &name, begun.after, begun.before];
             if self.git.ask(&self.root, moved)?.is_some() {
-                return Ok(Came::Finished);
+                return Ok(MoveResult::Finished);
             }
-            // Somebody has locked the branch, or it cannot be written. Left like this, the work would be in the next commit that is made here.
+            // The branch is locked, or it cannot be written. If nothing were undone, the work would be in the next
+            // commit that is made here.
             self.git.run(begun.tree, ["read-tree", "-u", "-m", begun.after, begun.before])?;
-            return Ok(Came::TakenBack);
+            return Ok(MoveResult::TakenBack);
         }
         self.take_back(begun.tree, &changes)?;
-        Ok(Came::TakenBack)
+        Ok(MoveResult::TakenBack)
     }
 
-    /// The files that the move is about.
+    /// The files that the move changes.
     fn changes(&self, begun: &Move<'_>) -> Result<Vec<Change>> {
         let told = ["diff-tree", "-r", "-z", "--no-renames", begun.before, begun.after];
         let told = self.git.run(&self.root, told)?;
@@ -164,7 +166,7 @@ impl Repository {
     }
 }
 
-/// One file of a move: what it was, what it is to be, and what the index says.
+/// One file of a move: its object before and after the move, and the object in the index.
 struct Change {
     path: PathBuf,
     before: Option<String>,
@@ -185,7 +187,8 @@ fn read(file: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The lock on the index that our git has left. That of a git which lives is open there, and an older one is the person's own.
+/// Removes the lock on the index that our git has left. A lock that a process has open belongs to a running git, and a
+/// lock that is older than the note belongs to the person.
 fn remove_dead_lock(own: &Path, note: &Path) -> Result<()> {
     let lock = own.join("index.lock");
     let date = |path: &Path| path.symlink_metadata().and_then(|stat| stat.modified());

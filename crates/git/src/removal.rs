@@ -1,8 +1,8 @@
-//! A tree goes, and nothing that was in it is lost.
+//! A tree is removed, and nothing that was in it is lost.
 //!
-//! Before the first file of a tree is deleted, a note in the repository names the commit that has everything which was in it. A
-//! removal that was killed, or that met a file which cannot be deleted, is found by that note and can be repeated: as long as
-//! nothing was written into the tree since, what is left of it is no work.
+//! Before the first file of a tree is deleted, a note in the repository names the commit that has everything which was
+//! in it. A removal that was killed, or that met a file which cannot be deleted, is found by that note and can be
+//! repeated. As long as nothing was written into the tree since, what is left of it does not count as work.
 
 use crate::git::complaint;
 use crate::include;
@@ -18,16 +18,17 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::SystemTime;
 
-/// What was saved of a tree is here, by its name.
+/// The commits that were saved from trees, by the names of the trees.
 const SAVED: &str = "refs/ostler/saved/";
-/// "It must not exist", where a reference is changed. As many zeros as a name has would mean the same, and names are not all as long.
+/// "It must not exist", where a reference is changed. A row of zeros would mean the same, but its length depends on the
+/// hash of the repository.
 const NONE: &str = "";
 /// The notes, by the names of the trees.
 const NOTES: &str = "ostler.removing";
 
 impl Repository {
-    /// Removes a tree of which [`Loss`] says that nothing is lost with it, and its branch. Git looks again itself: what was
-    /// written meanwhile keeps the tree where it is.
+    /// Removes a tree of which [`Loss`] says that nothing is lost with it, and its branch. Git checks again: if
+    /// something was written meanwhile, the tree is not removed.
     pub fn remove(&self, tree: &Listed) -> Result<()> {
         if tree.removing.is_some() {
             return self.remove_rest(tree);
@@ -39,7 +40,7 @@ impl Repository {
             return self.force(tree);
         }
         self.unlock(path)?;
-        // For git they are new files. They are copies, and nobody has changed them.
+        // For git these are new files. They are unchanged copies.
         for copy in include::unchanged(&self.git, &tree.path)? {
             let tracked = [OsStr::new("ls-files"), OsStr::new("--error-unmatch"), OsStr::new("--"), copy.as_os_str()];
             if self.git.with("GIT_LITERAL_PATHSPECS", "1").ask(&tree.path, tracked)?.is_none() {
@@ -52,10 +53,10 @@ impl Repository {
         self.end(tree, &output)
     }
 
-    /// Removes a tree whatever is in it, after everything was saved. Returns the reference that has it; `None` when there was
-    /// nothing that is not elsewhere.
+    /// Saves everything in a tree, then removes the tree. Returns the reference to what was saved; `None` when nothing
+    /// had to be saved.
     pub fn remove_by_force(&self, tree: &Listed, loss: &Loss) -> Result<Option<String>> {
-        // What is in them would be lost with them.
+        // What is in such a repository would be lost with it.
         if let Some(path) = self.kept_apart(tree, loss)? {
             return Err(GitError::RepositoryInside { path });
         }
@@ -80,9 +81,9 @@ impl Repository {
         Ok(saved)
     }
 
-    /// Takes away what an earlier removal has left.
+    /// Removes what an earlier removal has left.
     fn remove_rest(&self, tree: &Listed) -> Result<()> {
-        // What git has forgotten it does not delete.
+        // Git does not delete a tree that it no longer knows.
         if tree.head.is_none() { self.delete_rest(tree) } else { self.force(tree) }
     }
 
@@ -92,10 +93,10 @@ impl Repository {
         self.end(tree, &output)
     }
 
-    /// What comes after git has removed a tree, or has failed to.
+    /// What follows after git has removed a tree, or has failed to.
     fn end(&self, tree: &Listed, output: &Output) -> Result<()> {
         if self.all_worktrees()?.iter().any(|one| one.path == tree.path) {
-            // Git looks first. One that has begun goes on to its end, unless it is killed.
+            // Git checks before it deletes. Once it deletes, it goes on to the end, unless it is killed.
             if output.status.code().is_some() {
                 self.lock(tree);
                 self.forget_note(tree)?;
@@ -105,7 +106,7 @@ impl Repository {
         self.delete_rest(tree)
     }
 
-    /// Deletes what git has left of a tree that it no longer knows.
+    /// Deletes what is left of a tree that git no longer knows.
     fn delete_rest(&self, tree: &Listed) -> Result<()> {
         if tree.path.symlink_metadata().is_ok() {
             let half = |error: io::Error| GitError::HalfRemoved { name: tree.name(), words: error.to_string() };
@@ -118,7 +119,7 @@ impl Repository {
     fn note(&self, tree: &Listed, commit: &str) -> Result<()> {
         let path = self.common.join(NOTES);
         std::fs::create_dir_all(&path).map_err(GitError::io(&path))?;
-        // It is small enough to be there as a whole or not at all, and one that is not whole is none.
+        // The note is small enough to be written as a whole or not at all, and an incomplete note is ignored.
         let file = path.join(tree.name());
         std::fs::write(&file, commit).map_err(GitError::io(file))
     }
@@ -131,7 +132,8 @@ impl Repository {
         }
     }
 
-    /// Adds what is known of removals that were begun: to the trees that git still knows, and those that it has forgotten.
+    /// Adds what is known of removals that were begun: to trees that git still knows, and as trees that it no longer
+    /// knows.
     pub(crate) fn add_removals(&self, folder: &Path, all: &mut Vec<Listed>) -> Result<()> {
         let notes = self.common.join(NOTES);
         let names = match std::fs::read_dir(&notes) {
@@ -152,7 +154,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Whether what is there of a tree is what a removal has left, and nothing was written into it since.
+    /// Whether what exists of a tree is what a removal has left, and nothing was written into it since.
     pub(crate) fn is_only_half_removed(&self, tree: &Listed) -> Result<bool> {
         let Some(commit) = &tree.removing else { return Ok(false) };
         if !tree.path.is_dir() {
@@ -163,7 +165,7 @@ impl Repository {
             let begun = std::fs::metadata(&note).and_then(|stat| stat.modified()).map_err(GitError::io(note))?;
             return nothing_since(&tree.path, begun).map_err(GitError::io(&tree.path));
         }
-        // It has no .git file any more, or one that leads nowhere: git was deleting it.
+        // It has no .git file any more, or one that points nowhere: git was deleting it.
         if self.git.ask(&tree.path, ["rev-parse", "--is-inside-work-tree"])?.is_none()
             || !tree.path.join(".git").is_file()
         {
@@ -184,7 +186,7 @@ impl Repository {
         Ok(loss.submodules.then(|| tree.path.join(".gitmodules")))
     }
 
-    /// One that is not locked is not a mistake.
+    /// A tree that is not locked is not an error.
     fn unlock(&self, path: &OsStr) -> Result<()> {
         let arguments = [OsStr::new("worktree"), OsStr::new("unlock"), path];
         self.git.ask(&self.root, arguments).map(drop)
@@ -193,11 +195,11 @@ impl Repository {
     fn lock(&self, tree: &Listed) {
         let reason = reason(&tree.name());
         let words = ["worktree", "lock", "--reason", &reason].map(OsStr::new);
-        // It was not removed, and is only less protected than before.
+        // When this fails, the tree is still there, and only less protected than before.
         let _ = self.git.ask(&self.root, words.into_iter().chain([tree.path.as_os_str()]));
     }
 
-    /// The branch that was made for it, if everything on it is elsewhere too. Other branches stay.
+    /// Deletes the branch that was made for the tree, if everything on it is elsewhere too. Other branches stay.
     fn delete_branch(&self, tree: &Listed) -> Result<()> {
         let branch = tree.own_branch();
         let name = format!("refs/heads/{branch}");
@@ -205,13 +207,13 @@ impl Repository {
             return Ok(());
         };
         if self.only_in(&[&head], &branch)? == 0 {
-            // Only while it is where it was when we looked.
+            // Only while the branch is still at the commit that was checked.
             self.git.run(&self.root, ["update-ref", "-d", &name, &head])?;
         }
         Ok(())
     }
 
-    /// Everything that is in a tree, ignored files apart, as a commit under a reference of ours.
+    /// Everything that is in a tree, except ignored files, as a commit under a reference of ours.
     fn save(&self, tree: &Listed) -> Result<String> {
         let commit = match tree.path.is_dir() {
             true => commit_of_files_and_index(
@@ -224,7 +226,7 @@ impl Repository {
         self.keep_saved(&tree.name(), &commit)
     }
 
-    /// Keeps a commit under a reference of ours that nothing has yet: what was saved before stays.
+    /// Keeps a commit under a reference of ours that is not used yet: what was saved before stays.
     pub(crate) fn keep_saved(&self, name: &str, commit: &str) -> Result<String> {
         let name = format!("{SAVED}{name}");
         for number in 1..1000 {
@@ -237,7 +239,7 @@ impl Repository {
     }
 }
 
-/// Whether no file below a folder was written after this.
+/// Whether no file below a folder was written after this time.
 fn nothing_since(folder: &Path, begun: SystemTime) -> io::Result<bool> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! Which repository a folder belongs to, and where that has its main working tree.
+//! Which repository a folder belongs to, and where its main working tree is.
 
 use crate::git::Git;
 use crate::{GitError, Result};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Worktrees of sessions are in this folder of the repository.
 pub const FOLDER: &str = ".worktrees";
 
-/// What a person has commits by.
+/// References that people have: commits that these reach are not lost.
 const ELSEWHERE: [&str; 3] = ["--branches", "--remotes", "--tags"];
 
 /// A repository, seen from a folder.
@@ -28,8 +28,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The same for what is done under a lock: it is not free before the last git that was started here has ended, even if this process
-    /// was killed meanwhile.
+    /// A copy for what is done under a lock: the lock stays held until the last git process that was started here has
+    /// exited, even if this process was killed meanwhile.
     pub fn under(&self, lock: OwnedFd) -> Repository {
         Repository { git: self.git.under(lock), ..self.clone() }
     }
@@ -47,7 +47,7 @@ impl Repository {
             Some(top) if !linked => top,
             Some(_) | None => main_tree(&git, &common)?,
         };
-        // Lines are how git lists what it knows about worktrees to older readers, and what people paste.
+        // A path with a line break breaks lists with one path per line, and what people paste.
         if root.as_os_str().as_encoded_bytes().contains(&b'\n') {
             return Err(GitError::OddPath { path: root });
         }
@@ -71,8 +71,9 @@ impl Repository {
         Ok(self.git.ask(&self.root, ["show-ref", "--verify", "--quiet", &name])?.is_some())
     }
 
-    /// How many commits these heads have that no other branch has than this one, nor a tag, a remote branch, or what was saved. What has
-    /// landed as other commits is elsewhere only as long as those are: a branch can be put back to where it was before.
+    /// How many commits of these heads are on no branch other than this one, on no tag and no remote branch, and were
+    /// not saved. Work that has landed as other commits counts as elsewhere only as long as those commits are: a branch
+    /// can be reset to an earlier commit.
     pub(crate) fn only_in(&self, heads: &[&str], branch: &str) -> Result<usize> {
         if heads.is_empty() {
             return Ok(0);
@@ -112,7 +113,7 @@ impl Repository {
         Ok(there.map(|(_, commit)| commit.to_owned()).collect())
     }
 
-    /// Keeps the folder of the worktrees out of `git status`, for this repository only, unless that is so already.
+    /// Keeps the folder of the worktrees out of `git status`, for this repository only, unless it is ignored already.
     pub(crate) fn ignore_folder(&self) -> Result<()> {
         let probe = format!("{FOLDER}/any");
         let in_tree = self.git.line(&self.root, ["rev-parse", "--is-inside-work-tree"])?.is_some_and(|is| is == "true");
@@ -129,7 +130,7 @@ impl Repository {
             };
             let line = if before.is_empty() || before.ends_with(b"\n") { "" } else { "\n" };
             let line = format!("{line}/{FOLDER}/\n");
-            // One write at the end: what others add at the same time stays.
+            // One write at the end of the file, so that lines which others add at the same time are kept.
             std::io::Write::write_all(
                 &mut std::fs::OpenOptions::new().append(true).create(true).open(&file)?,
                 line.as_bytes(),
@@ -139,14 +140,14 @@ impl Repository {
     }
 }
 
-/// Where the main working tree of a repository is, of which we are in another tree or in none.
+/// The main working tree of a repository, seen from another of its trees or from no tree.
 fn main_tree(git: &Git, common: &Path) -> Result<PathBuf> {
     let settings = common.join("config");
     let setting = |name: &str| {
         let arguments = [OsStr::new("config"), OsStr::new("--file"), settings.as_os_str(), OsStr::new(name)];
         git.path(common, arguments)
     };
-    // Of a submodule, and of a repository that lies apart from its tree.
+    // For a submodule, and for a repository that is in another place than its tree.
     if let Some(tree) = setting("core.worktree")? {
         return std::fs::canonicalize(common.join(&tree)).map_err(GitError::io(tree));
     }

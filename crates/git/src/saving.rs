@@ -8,17 +8,18 @@ use crate::{GitError, Result};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// By whom a commit is.
+/// The author of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The person, whom git has to know. It may come to a branch. `signed`: with a signature, where the person's commits have one.
+    /// The person, whom git has to know. The commit may be put on a branch. `signed`: with a signature, where the
+    /// person's commits have one.
     Person { signed: bool },
-    /// The person where git knows one, and us otherwise: work is saved in any case.
-    Anybody,
+    /// The person where git knows one, otherwise ostler: work is saved in any case.
+    Anyone,
 }
 
-/// A commit of everything in a folder, ignored files apart, on top of what is checked out; what is checked out, when that is the same.
-/// No branch and no index is changed.
+/// A commit of everything in a folder, except ignored files, on top of the commit that is checked out. When nothing
+/// differs, the commit that is checked out. No branch and no index is changed.
 pub(crate) fn commit_of_files(git: &Git, folder: &Path, message: &str, by: By) -> Result<String> {
     let head = head_of(git, folder)?;
     let files = tree_of_files(git, folder)?;
@@ -28,19 +29,19 @@ pub(crate) fn commit_of_files(git: &Git, folder: &Path, message: &str, by: By) -
     commit_tree(git, folder, &files, &[&head], message, by)
 }
 
-/// The same in any case, with what is only in the index as a second parent, as `git stash` does it.
+/// Always makes a commit, and adds what is only in the index as a second parent, as `git stash` does.
 pub(crate) fn commit_of_files_and_index(git: &Git, folder: &Path, message: &str) -> Result<String> {
     let head = head_of(git, folder)?;
     let files = tree_of_files(git, folder)?;
-    // None while a merge is unfinished: then what is in the index is not a tree.
+    // `None` while a merge is unfinished: then the index is not a tree.
     let staged = IndexCopy::of(git, folder)?.git.line(folder, ["write-tree"])?;
     let at_head = git.line(folder, ["rev-parse", &format!("{head}^{{tree}}")])?;
     match staged.filter(|staged| *staged != files && Some(staged) != at_head.as_ref()) {
         Some(staged) => {
-            let staged = commit_tree(git, folder, &staged, &[&head], "What was in the index", By::Anybody)?;
-            commit_tree(git, folder, &files, &[&head, &staged], message, By::Anybody)
+            let staged = commit_tree(git, folder, &staged, &[&head], "What was in the index", By::Anyone)?;
+            commit_tree(git, folder, &files, &[&head, &staged], message, By::Anyone)
         }
-        None => commit_tree(git, folder, &files, &[&head], message, By::Anybody),
+        None => commit_tree(git, folder, &files, &[&head], message, By::Anyone),
     }
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn tree_of_files(git: &Git, folder: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&index.git.run(folder, ["write-tree"])?).trim().to_owned())
 }
 
-/// A commit of a tree that is in the repository.
+/// A commit with a tree that is in the repository.
 pub(crate) fn commit_tree(
     git: &Git,
     folder: &Path,
@@ -71,7 +72,7 @@ pub(crate) fn commit_tree(
             check_identity(git, folder)?;
             git.clone()
         }
-        By::Anybody => identified(git, folder)?,
+        By::Anyone => identified(git, folder)?,
     };
     let mut arguments = vec!["commit-tree"];
     if signed {
@@ -91,7 +92,7 @@ pub(crate) fn commit_tree(
     })
 }
 
-/// The lines of a program that signs, as one.
+/// The lines that a signing program printed, as one line.
 fn said(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines = text.lines().map(|line| line.trim().trim_start_matches("error: "));
@@ -105,13 +106,13 @@ fn signs(git: &Git, folder: &Path) -> Result<bool> {
 }
 
 impl Repository {
-    /// Refuses where git does not know who the person is: nothing can land then.
+    /// Refuses where git does not know who the person is, because then nothing can land.
     pub fn check_identity(&self) -> Result<()> {
         check_identity(&self.git, &self.root)
     }
 }
 
-/// Refuses where git does not know who the person is, as it does itself.
+/// Refuses where git does not know who the person is, as git itself does.
 pub(crate) fn check_identity(git: &Git, folder: &Path) -> Result<()> {
     for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         if git.ask(folder, ["var", who])?.is_none() {
@@ -121,7 +122,7 @@ pub(crate) fn check_identity(git: &Git, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Somebody has to be the author of what is saved, also where nobody has told git who they are.
+/// A git that can commit. A commit needs an author, also where git does not know who the person is.
 fn identified(git: &Git, folder: &Path) -> Result<Git> {
     if check_identity(git, folder).is_ok() {
         return Ok(git.clone());

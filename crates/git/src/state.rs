@@ -1,4 +1,4 @@
-//! A tree in words, and whether it is still the same as before.
+//! A tree in words, and whether it has changed.
 
 use crate::git::{Git, fields};
 use crate::index_copy::{ADD_ALL, IndexCopy, own_folder};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What git says of the tree that a folder is in: the branch, its newest commit, and what is not committed. `None`: the folder is in
-/// no repository.
+/// What git says about the tree that a folder is in: the branch, its newest commit, and what is not committed. `None`:
+/// the folder is in no repository.
 pub fn in_words(git: &Git, folder: &Path) -> Result<Option<String>> {
     let Some(status) = git.ask(folder, ["status", "--short", "--branch", "--untracked-files=normal"])? else {
         return Ok(None);
@@ -18,23 +18,25 @@ pub fn in_words(git: &Git, folder: &Path) -> Result<Option<String>> {
     Ok(Some(format!("{newest}\n{}", String::from_utf8_lossy(&status).trim_end())))
 }
 
-/// What a tree is: what is checked out, what is staged, and how its files differ from that. Ignored files are not part of it.
+/// The state of a tree: what is checked out, what is staged, and how its files differ from that. Ignored files are not
+/// part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The top of the tree.
     pub top: PathBuf,
     /// The commit that is checked out.
     pub commit: String,
-    /// And the branch.
+    /// The branch that is checked out.
     pub branch: String,
     /// A hash of what the index lists.
     pub staged: String,
-    /// What differs from the commit, new files too: the path, its mode and the hash of what is in it.
+    /// What differs from the commit, new files too: the path, its mode and the hash of its contents.
     pub files: BTreeMap<String, String>,
 }
 
 impl Fingerprint {
-    /// Of the tree that a folder is in. Objects go to a folder of their own, so that the repository gets nothing.
+    /// The fingerprint of the tree that a folder is in. Objects are written to a temporary folder, not to the
+    /// repository.
     pub fn of(git: &Git, folder: &Path) -> Result<Fingerprint> {
         let none = || GitError::NotARepository { folder: folder.to_owned() };
         let top = git.path(folder, ["rev-parse", "--show-toplevel"])?.ok_or_else(none)?;
@@ -81,7 +83,7 @@ fn entries(raw: &[u8]) -> BTreeMap<String, String> {
     files
 }
 
-/// A folder for objects that nobody needs afterwards. Goes with this value.
+/// A folder for objects that are not needed afterwards. It is deleted when this value is dropped.
 struct Aside {
     git: Git,
     folder: PathBuf,
@@ -100,7 +102,7 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // What stays is a folder that nobody reads.
+        // A folder that cannot be deleted does no harm: it is never read.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_nobody_touches_stays_the_same_and_every_change_is_named() {
+    fn an_untouched_tree_has_no_changes_and_every_change_is_named() {
         let (folder, git) = repository();
         let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         put("old", "1");
@@ -146,7 +148,7 @@ mod tests {
         git.run(folder.path(), ["reset", "-q"]).unwrap();
         git.run(folder.path(), ["commit", "-q", "--allow-empty", "-m", "third"]).unwrap();
         assert!(changed().iter().any(|word| word.starts_with("HEAD (now main ")), "{:?}", changed());
-        // The repository has got nothing of it.
+        // No file of ours is left in the repository.
         let loose = git.line(folder.path(), ["count-objects"]).unwrap().unwrap();
         let reachable = git.line(folder.path(), ["rev-list", "--objects", "--all", "--count"]).unwrap();
         assert!(loose.contains("objects"), "{loose} {reachable:?}");

@@ -1,7 +1,7 @@
-//! Submodules of a tree: each is a repository of its own, of which a commit only has the name of a commit there.
+//! Submodules of a tree. Each is a repository of its own. A commit of the tree has only the name of a commit in it.
 //!
-//! A submodule of a worktree is a clone that goes with the worktree. A name that lands without its commit being anywhere else is one that
-//! nobody can check out.
+//! A submodule of a worktree is a clone that is deleted with the worktree. If the name of its commit landed and the
+//! commit existed nowhere else, it could not be checked out.
 
 use crate::git::{Git, fields};
 use crate::repository::Repository;
@@ -10,8 +10,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Refuses a tree in which a submodule has changes that no commit of the tree can hold, or is at another commit than `target`
-/// has for it, and that commit is only there.
+/// Refuses a tree in which a submodule has changes that no commit of the tree can hold. Also refuses it when the
+/// submodule is at another commit than `target` has for it, and that commit exists only there.
 pub(crate) fn check(repository: &Repository, tree: &Path, target: &str) -> Result<()> {
     let git = &repository.git;
     let listed = git.run(tree, ["ls-files", "--stage", "-z"])?;
@@ -25,7 +25,7 @@ pub(crate) fn check(repository: &Repository, tree: &Path, target: &str) -> Resul
         if !git.run(&folder, changes)?.is_empty() {
             return Err(GitError::ChangedInSubmodule { path: folder });
         }
-        // What is checked out there is what lands.
+        // The commit that is checked out in the submodule is the one that lands.
         let Some(commit) = git.line(&folder, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])? else { continue };
         let literal = git.with("GIT_LITERAL_PATHSPECS", "1");
         let known = literal.run(tree, [OsStr::new("ls-tree"), OsStr::new("-z"), OsStr::new(target), name])?;
@@ -41,7 +41,7 @@ pub(crate) fn check(repository: &Repository, tree: &Path, target: &str) -> Resul
     Ok(())
 }
 
-/// Whether a repository in a folder has a commit, by these references.
+/// Whether the repository in a folder has a commit on one of these references.
 fn all_in(git: &Git, folder: &Path, commit: &str, references: &str) -> Result<bool> {
     if folder.join(".git").symlink_metadata().is_err() {
         return Ok(false);

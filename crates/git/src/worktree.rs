@@ -12,10 +12,10 @@ use std::path::PathBuf;
 /// Branches of sessions begin with this.
 const PREFIX: &str = "ostler/";
 
-/// Why git has locked a tree that it is making.
+/// The reason for which git locks a tree that it is making.
 const INITIALIZING: &str = "initializing";
 
-/// Shown by git to everybody who wants to remove it.
+/// Git shows this reason to everybody who tries to remove the tree.
 pub(crate) fn reason(name: &str) -> String {
     format!("it belongs to an ostler session; to remove it: ostler worktree rm {name}")
 }
@@ -49,7 +49,7 @@ impl Repository {
         let branch = own_branch(name);
         if name.len() > 100
             || name.starts_with(['.', '-'])
-            // Git makes another name of it for its own folder of the tree, and does not find that again.
+            // Git uses another name for its own folder of such a tree, and does not find that folder again.
             || name == "@"
             || name.contains(['/', '\\'])
             || name.contains(char::is_control)
@@ -75,7 +75,7 @@ impl Repository {
             return Err(GitError::BranchInTheWay { branch: other, wanted: branch });
         }
         let folder = self.root.join(FOLDER);
-        // Git tells other paths of its trees then than those that sessions have.
+        // With a link, git would list other paths of its trees than those that sessions have.
         if folder.is_symlink() {
             return Err(GitError::OddPath { path: folder });
         }
@@ -95,7 +95,7 @@ impl Repository {
         Ok(Planned { repository: self, worktree, path })
     }
 
-    /// A branch that git cannot have together with this one: a name cannot also be the folder of other names.
+    /// A branch that git cannot have together with this one, because one name would be a folder of the other.
     fn branch_in_the_way(&self, branch: &str) -> Result<Option<String>> {
         let above = PREFIX.trim_end_matches('/');
         if self.has_branch(above)? {
@@ -134,7 +134,8 @@ impl Repository {
                 }
             }
         }
-        // The first is the main one. Of a repository that lies apart from its tree, git tells its own folder.
+        // The first is the main tree. When the repository is in another place than its tree, git lists the folder of
+        // the repository.
         if let Some(main) = found.first_mut().filter(|main| !main.bare) {
             main.path.clone_from(&self.root);
         }
@@ -152,19 +153,20 @@ impl Repository {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     pub path: PathBuf,
-    /// What is checked out; `None` when that is no branch.
+    /// The branch that is checked out; `None` when HEAD is not on a branch.
     pub branch: Option<String>,
     pub head: Option<String>,
     /// Why it must not be removed.
     pub locked: Option<String>,
     /// It has no files.
     pub bare: bool,
-    /// Its removal was begun, and nothing that is left of it was work ([`crate::removal`]): the commit that has everything.
+    /// Its removal was begun ([`crate::removal`]): the commit that has everything that was in it.
     pub removing: Option<String>,
 }
 
 impl Listed {
-    /// Whether it was made for a session, also by a launch that was killed meanwhile. People have trees in our folder, too.
+    /// Whether it was made for a session, also by a launch that was killed meanwhile. People may have trees in our
+    /// folder, too.
     fn is_ours(&self) -> bool {
         match self.locked.as_deref() {
             Some(INITIALIZING) => self.branch.as_ref() == Some(&self.own_branch()),
@@ -173,12 +175,13 @@ impl Listed {
         }
     }
 
-    /// It was being made when that was killed. No session was ever in it, and nobody's work.
+    /// Whether the process that made it was killed before it was complete. No session was ever in it, so it has no
+    /// work.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.locked.as_deref() == Some(INITIALIZING)
     }
 
-    /// The branch that was made for it, whatever is checked out in it now.
+    /// The branch that was made for it. Another branch may be checked out in it now.
     #[must_use]
     pub fn own_branch(&self) -> String {
         own_branch(&self.name())
@@ -192,7 +195,7 @@ impl Listed {
 }
 
 impl Planned<'_> {
-    /// Makes it. When that fails, nothing is left of it.
+    /// Makes the tree. When that fails, nothing is left of it.
     pub fn make(&self) -> Result<Made> {
         let Repository { git, root, .. } = self.repository;
         self.repository.ignore_folder()?;
@@ -210,12 +213,12 @@ impl Planned<'_> {
                 Err(error)
             }
         };
-        // Whatever is there now is known to git.
+        // From here on git knows whatever exists of the tree.
         self.repository.forget_making(name)?;
         made
     }
 
-    /// What git adds a tree with ends as the hook ends that it runs last, and says nothing of it.
+    /// `git worktree add` exits with the code of the hook that it runs last, and does not say that it is the hook's.
     fn of_hook(&self, error: GitError) -> GitError {
         let Repository { git, root, .. } = self.repository;
         let hook = git.path(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks/post-checkout"]);
@@ -226,19 +229,19 @@ impl Planned<'_> {
         }
     }
 
-    /// Takes a tree away again that was made a moment ago and that nobody has worked in. Best effort.
+    /// Removes a tree again that was made a moment ago and in which nothing was done yet. Best effort.
     pub fn undo(&self) {
         let Repository { git, root, .. } = self.repository;
         let Worktree { branch, base, .. } = &self.worktree;
         let mut remove: Vec<&OsStr> = ["worktree", "remove", "--force", "--force"].map(OsStr::new).into();
         remove.push(self.path.as_os_str());
         let _ = git.run(root, remove);
-        // Only while it is where it was made.
+        // Only while the branch is at the commit it was made from.
         let _ = git.run(root, ["update-ref", "-d", &format!("refs/heads/{branch}"), base]);
     }
 }
 
-/// A name for a tree, made of a text that a person has written.
+/// A name for a tree, made from a text that a person has written.
 #[must_use]
 pub fn name_from(text: &str) -> String {
     let plain = |character: char| if character.is_alphanumeric() || "._".contains(character) { character } else { '-' };

@@ -1,6 +1,6 @@
 //! The driver of a job: takes steps, each of them once, and waits for the sessions that it has started.
 //!
-//! * `waiting`: until a child has ended, has had its turn, or a person has answered.
+//! * `waiting`: waits until a child has ended or has finished its turn, or until a person has answered.
 
 mod waiting;
 
@@ -29,26 +29,27 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use waiting::Own;
 
-/// So much of the end of what a check has printed is kept.
+/// How many bytes at the end of a check's output are kept.
 const TAIL: u64 = 4096;
 
-/// The exit code of a driver that could not go on, and may another time: it is started again, as one that was killed.
+/// The exit code of a driver that could not continue now but may be able to later. It is started again, like a driver
+/// that was killed.
 const TRY_AGAIN: u8 = 125;
 
-/// A check whose process was killed by others is run again, so many times.
+/// How many times a check is run whose process is killed from outside.
 const CHECKS: u32 = 5;
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Its exit code; `None` when it was ended by a signal.
     pub code: Option<i32>,
-    /// The last of what it printed.
+    /// The end of its output.
     pub tail: String,
 }
 
 impl Check {
-    /// In words for a progress line.
+    /// The result in words, for a progress line.
     #[must_use]
     pub fn words(&self) -> String {
         match self.code {
@@ -68,11 +69,11 @@ pub struct Driver {
     own: Own,
 }
 
-/// Runs a driver to its end; its exit code.
+/// Runs a driver to its end. Returns its exit code.
 pub(crate) fn run(kind: &str, kinds: &[(&str, Drive)]) -> u8 {
     match drive(kind, kinds) {
         Ok(end) => u8::from(!end.succeeded),
-        // As a program that was told to end.
+        // As a program that was ended by SIGTERM.
         Err(JobError::Stopped) => 143,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "ostler: {error}");
@@ -103,7 +104,8 @@ fn drive(kind: &str, kinds: &[(&str, Drive)]) -> Result<End, JobError> {
             driver.progress(&end.words)?;
             driver.note("end", &(end.succeeded, &end.words))?;
         }
-        // Without a request it is the machine that shuts down, or somebody who ends this process: its children are not to be ended.
+        // Without a request to stop, the machine shuts down or a person has signalled this process: the children are
+        // not stopped.
         Err(JobError::Stopped) if driver.is_to_stop()? => driver.stop_children()?,
         Err(_) => {}
     }
@@ -111,7 +113,7 @@ fn drive(kind: &str, kinds: &[(&str, Drive)]) -> Result<End, JobError> {
 }
 
 impl Driver {
-    /// The engine, for what is only looked at. What has an effect is a step.
+    /// The engine, for reading only. Everything that has an effect has to be a step.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
@@ -135,7 +137,7 @@ impl Driver {
         self.folder.clone()
     }
 
-    /// The beginning of a [`Launch`] of a child: in the folder of the job.
+    /// The base of a [`Launch`] of a child: in the folder of the job.
     #[must_use]
     pub fn child_launch(&self) -> Launch {
         Launch { cwd: Some(self.folder()), ..Launch::default() }
@@ -147,18 +149,18 @@ impl Driver {
         Ok(within_job(self.engine.rules(&asked, rules::For { agent, mode: Mode::Headless, waits: true })?))
     }
 
-    /// What was noted under this key, by this driver or one before it.
+    /// What was noted under this key, by this driver or by an earlier one.
     pub fn noted<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, JobError> {
         self.steps.noted(key)
     }
 
-    /// Notes something, so that a driver that is started again finds it. What was noted first stays.
+    /// Notes a value, so that a driver that is started again finds it. The first value of a key stays.
     pub fn note<T: Serialize>(&mut self, key: &str, value: &T) -> Result<(), JobError> {
         self.steps.note(&self.engine, &self.place, key, value)
     }
 
-    /// What was noted under this key, or what `make` makes, which is noted before this returns. For what is different each time: the
-    /// clock, a random choice, the output of a command.
+    /// What was noted under this key, or what `make` makes, which is noted before this returns. For values that differ
+    /// each time: the time, a random choice, the output of a command.
     pub fn once<T: Serialize + DeserializeOwned>(
         &mut self,
         key: &str,
@@ -174,15 +176,15 @@ impl Driver {
         }
     }
 
-    /// Launches a child, once. Its id is on the disk before it is launched, and it is a child of the job by its `parent`.
+    /// Launches a child, once. Its id is on the disk before it is launched. Its `parent` is the job.
     pub fn child(&mut self, key: &str, launch: Launch) -> Result<Place, JobError> {
         self.own.check()?;
         let id = self.steps.child(&self.engine, &self.place, key)?;
         Ok(self.engine.launch(Launch { id: Some(id), ..launch }, &mut |_| {})?.place)
     }
 
-    /// The same for a child that is started in another way: a copy, a review, a hand-over. `start` gets the id that is reserved for it, and
-    /// finds the child when it is called again.
+    /// Starts a child in another way than [`Driver::child`]: a copy, a review, a hand-over. `start` gets the id that is
+    /// reserved for the child, and must find the child when it is called again.
     pub fn child_by(
         &mut self,
         key: &str,
@@ -193,7 +195,7 @@ impl Driver {
         Ok(start(&self.engine, id)?)
     }
 
-    /// The child that was launched under this key, if it was.
+    /// The child that was launched under this key. `None`: none was.
     pub fn child_of(&mut self, key: &str) -> Result<Option<Place>, JobError> {
         match self.steps.reserved(key) {
             Some(id) => Ok(self.engine.settled(id)?),
@@ -201,15 +203,16 @@ impl Driver {
         }
     }
 
-    /// Continues a child that was meant to go on and lost its processes, as `ostler recover` does with sessions that no job has launched.
-    /// False: it runs, has come to its end, or was not meant to. May be repeated: of several who try, one continues it.
+    /// Continues a child that was meant to go on and lost its processes, as `ostler recover` does with sessions that no
+    /// job has launched. False: the child runs, has ended by itself, or was not meant to go on. May be repeated: when
+    /// several processes try, only one continues it.
     pub fn recover(&mut self, child: &Place) -> Result<bool, JobError> {
         self.own.check()?;
         Ok(self.engine.recover_child(child)?)
     }
 
-    /// Sends a message to a session, once. One that has ended is continued with it. Returns the id by which [`Driver::reply`] finds the
-    /// answer.
+    /// Sends a message to a session, once. A session that has ended is continued with the message. Returns the id with
+    /// which [`Driver::reply`] finds the answer.
     pub fn send(&mut self, key: &str, to: &Place, text: &str, resume: Resume) -> Result<String, JobError> {
         self.own.check()?;
         let request = self.steps.request(&self.engine, &self.place, key)?;
@@ -219,8 +222,8 @@ impl Driver {
         Ok(request)
     }
 
-    /// Runs a command of the shell in a folder, as a session of its own, and waits for it. Its result is noted: it is run once, and again
-    /// only when its process was killed by others.
+    /// Runs a shell command in a folder, as a session of its own, and waits for it. The result is noted. The command is
+    /// run again only when it was cut off.
     pub fn check(&mut self, key: &str, command: &str, folder: &Path) -> Result<Check, JobError> {
         if let Some(known) = self.noted(key)? {
             return Ok(known);
@@ -231,7 +234,7 @@ impl Driver {
         Ok(check)
     }
 
-    /// Runs a command of the shell and returns what it printed on its standard output; its exit code with it. Noted like a check.
+    /// Runs a shell command and returns its exit code and its standard output. Noted like a check.
     pub fn output(&mut self, key: &str, command: &str, folder: &Path) -> Result<(Option<i32>, String), JobError> {
         if let Some(known) = self.noted(key)? {
             return Ok(known);
@@ -242,8 +245,8 @@ impl Driver {
         Ok(result)
     }
 
-    /// Runs a command until it comes to its own end; its exit code, and its session. One that was cut off is run again: as often as the
-    /// job was stopped meanwhile, and a few times when others have killed it.
+    /// Runs a command until it ends by itself. Returns its exit code and its session. A command that was cut off is run
+    /// again: whenever the job was stopped meanwhile, and up to [`CHECKS`] times when it was killed from outside.
     fn shell(&mut self, key: &str, command: &str, folder: &Path) -> Result<(Option<i32>, Place), JobError> {
         let (mut attempt, mut kills) = (0, 0);
         loop {
@@ -282,32 +285,32 @@ impl Driver {
         Ok(words)
     }
 
-    /// Says how far the job is: a line of its log, and what `ls` shows of it. A driver that is started again says all of it again, because
-    /// the log is that of its newest run; who follows the job is told each line once.
+    /// Reports how far the job is: a line of its log, which `ls` shows as well. A driver that is started again prints
+    /// every line again, because each run has its own log. People and programs that follow the job get each line once.
     pub fn progress(&mut self, line: &str) -> Result<(), JobError> {
         let line = line.replace('\n', " ");
         self.steps.say(&self.engine, &self.place, &line)?;
         let printed = std::io::stdout().write_all(format!("{line}\n").as_bytes());
         if printed.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            // Both helpers were killed, and those that replace them have no pipe to read from.
+            // Both helpers were killed, and their replacements have no pipe to read from.
             self.engine.add_to_job_log(&self.place, &line)?;
         }
-        // What else keeps it from being printed changes nothing: the line is in the record.
+        // Any other error while printing is ignored: the line is in the record.
         Ok(())
     }
 
-    /// What `ls` shows until there is a line of progress. It is in the log alone: those who follow the job have nothing to be told yet.
+    /// What `ls` shows until there is a line of progress. It is only in the log, not among the progress lines.
     pub fn begins_with(&self, line: &str) {
         let _ = writeln!(std::io::stdout(), "{line}");
     }
 
-    /// Whether a child was kept from what it was to do, so that it has to be done again. `None`: it came to its own end, or a person has
-    /// stopped it.
+    /// Whether a child was prevented from finishing, so that its work has to be done again. `None`: it ended by itself,
+    /// or a person has stopped it.
     pub fn cut_off(&self, child: &Place, view: &View) -> Result<Option<CutOff>, JobError> {
         if was_killed(view) {
             return Ok(Some(CutOff::Killed));
         }
-        // An agent that is asked to end may say that its turn was interrupted, and end well.
+        // An agent that is asked to end may report that its turn was interrupted, and exit with success.
         let ended_well = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded);
         let failed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Failed);
         if failed && self.engine.lost_its_connection(child)? {
@@ -317,7 +320,7 @@ impl Driver {
         Ok(stopped.then_some(CutOff::Stopped))
     }
 
-    /// Stops sessions properly, and waits until they have ended.
+    /// Stops sessions by the usual steps, and waits until they have ended.
     pub fn stop(&mut self, places: Vec<Place>) -> Result<(), JobError> {
         let why = format!("job {}", self.id());
         self.stop_because(places, why)
@@ -331,7 +334,7 @@ impl Driver {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Has the children end after their turns, and waits for that.
+    /// Asks the children to end after their turns, and waits until they have.
     fn let_turns_end(&mut self) -> Result<(), JobError> {
         let living = self.engine.living_children(&self.place)?;
         let stop = Stop { how: StopHow::AfterTurn, grace: self.engine.config.grace, why: why_with_job(self.id()) };
@@ -347,7 +350,7 @@ impl Driver {
     fn stop_children(&mut self) -> Result<(), JobError> {
         if self.engine.how_to_stop(&self.place)? == Some(StopHow::AfterTurn) {
             match self.let_turns_end() {
-                // Somebody does not want to wait any longer.
+                // Another request says to stop at once.
                 Err(JobError::Stopped) => {}
                 done => return done,
             }
@@ -357,17 +360,17 @@ impl Driver {
     }
 }
 
-/// How a child was kept from what it was to do.
+/// Why a child could not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutOff {
-    /// Others have killed its process.
+    /// Its process was killed from outside.
     Killed,
-    /// It was stopped because its job was, or because the machine shut down.
+    /// It was stopped together with its job, or because the machine shut down.
     Stopped,
 }
 
-/// The rules of a session that works for a job. Another agent that is configured to continue at a usage limit would work outside of the
-/// job, which would take the step again beside it: so it waits.
+/// The rules of a session that works for a job. With a rule that another agent continues at a usage limit, that agent
+/// would work outside of the job while the job takes the step again. So the session waits instead.
 pub(crate) fn within_job(mut rules: Rules) -> Rules {
     if matches!(rules.on_limit, Some(OnLimit::Agent { .. })) {
         rules.on_limit = Some(OnLimit::Wait);
@@ -375,7 +378,7 @@ pub(crate) fn within_job(mut rules: Rules) -> Rules {
     rules
 }
 
-/// Whether the process of a session was killed by others: what it was to do is not done, and nothing is known of it.
+/// Whether the process of a session was killed from outside: its work is not done, and its result is unknown.
 fn was_killed(view: &View) -> bool {
     view.outcome.as_ref().is_none_or(|outcome| match outcome.kind {
         Kind::Lost => true,

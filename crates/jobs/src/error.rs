@@ -1,18 +1,18 @@
-//! What ends a driver before its job is done.
+//! Errors that end a driver before its job is done.
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// The job is to stop. Its children are ended by the framework.
+    /// The job is to stop. The framework ends its children.
     #[error("the job is to stop")]
     Stopped,
-    /// The engine could not do it.
+    /// The engine failed.
     #[error(transparent)]
     Engine(Box<ostler_engine::Error>),
-    /// What the job was told cannot be read.
+    /// The description of the job cannot be read.
     #[error("the description of the job cannot be read: {0}")]
     Spec(serde_json::Error),
-    /// A step was written down by another version, in another form.
+    /// A step was recorded by another version, in another format.
     #[error("the step {key:?} in the record of the job cannot be read: {error}")]
     Step {
         /// Which one.
@@ -20,13 +20,13 @@ pub enum JobError {
         /// Why.
         error: serde_json::Error,
     },
-    /// No version of ostler that is installed knows it.
+    /// This version of ostler does not know the kind of job.
     #[error("this version of ostler does not know the job {0:?}")]
     UnknownKind(String),
-    /// A session that a job works on is gone.
+    /// A session that the job works on does not exist any more.
     #[error("the session of {0} is gone")]
     Gone(String),
-    /// The system refused.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] std::io::Error),
 }
@@ -38,7 +38,7 @@ impl From<ostler_engine::Error> for JobError {
 }
 
 impl JobError {
-    /// Whether the same step may be possible another time: the disk is full, a file cannot be read, the system refuses.
+    /// Whether the same step may succeed later: the disk is full, a file cannot be read, a system call failed.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         use ostler_engine::{Error, LaunchError};
@@ -48,7 +48,7 @@ impl JobError {
                 matches!(
                     **error,
                     Error::System(_) | Error::Store(_) | Error::DiskFull | Error::NoKeeper { .. }
-                        // Its launch was killed half-way. Repeated with the same id, it is done once.
+                        // Its launch was killed half-way. A repetition with the same id does not launch it twice.
                         | Error::Launch(LaunchError::Killed | LaunchError::NotStarted(_) | LaunchError::Holder(_) | LaunchError::System(_))
                 )
             }

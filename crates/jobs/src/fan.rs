@@ -13,24 +13,24 @@ use serde::{Deserialize, Serialize};
 /// The kind of job.
 pub const KIND: &str = "fan";
 
-/// So many times a copy whose process was killed by others is continued.
+/// A copy that was cut off is continued, up to this many attempts in all.
 const ATTEMPTS: u32 = 8;
 
 /// How much of an answer goes into the message.
 const ANSWER: usize = 16 << 10;
 
-/// What it is told.
+/// The spec of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fan {
     /// The session that is copied, and gets the results.
     pub session: SessionId,
-    /// What each copy is told.
+    /// The prompt of each copy.
     pub prompts: Vec<String>,
 }
 
-/// What a copy came to, as it is noted.
+/// The result of a copy, as it is noted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Came {
+struct CopyResult {
     session: SessionId,
     how: String,
     succeeded: bool,
@@ -43,7 +43,7 @@ struct Came {
 /// When it is to stop, or when a step cannot be taken.
 pub fn drive(driver: &mut Driver, spec: Fan) -> Result<End, JobError> {
     let original = driver.engine().settled(spec.session)?.ok_or_else(|| JobError::Gone(spec.session.to_string()))?;
-    // All of them begin before any of them is waited for.
+    // All copies are started before the first is waited for.
     let mut copies = Vec::new();
     for (number, prompt) in (1..).zip(&spec.prompts) {
         let message = Some(prompt.clone());
@@ -78,8 +78,8 @@ pub fn drive(driver: &mut Driver, spec: Fan) -> Result<End, JobError> {
     })
 }
 
-/// Waits for a copy. One whose process was killed by others is continued.
-fn result(driver: &mut Driver, number: u32, copy: &Place, prompt: &str) -> Result<Came, JobError> {
+/// Waits for a copy. A copy whose process was killed from outside is continued.
+fn result(driver: &mut Driver, number: u32, copy: &Place, prompt: &str) -> Result<CopyResult, JobError> {
     let key = format!("result of copy {number}");
     if let Some(known) = driver.noted(&key)? {
         return Ok(known);
@@ -96,7 +96,7 @@ fn result(driver: &mut Driver, number: u32, copy: &Place, prompt: &str) -> Resul
             }
             driver.note(&interrupted, &true)?;
         }
-        driver.progress(&format!("copy {number}: was interrupted and goes on"))?;
+        driver.progress(&format!("copy {number}: was interrupted and is continued"))?;
         attempt += 1;
         let again = format!(
             "The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped."
@@ -105,20 +105,20 @@ fn result(driver: &mut Driver, number: u32, copy: &Place, prompt: &str) -> Resul
     }
 }
 
-fn came(view: &View) -> Came {
+fn came(view: &View) -> CopyResult {
     let outcome = view.outcome.as_ref();
     let succeeded = outcome.is_some_and(|outcome| outcome.kind == Kind::Succeeded);
     let how = match outcome {
         Some(outcome) if succeeded => outcome.kind.word().to_owned(),
         Some(outcome) => format!("{}: {}", outcome.kind.word(), outcome.cause),
-        None => "nobody knows how it ended".to_owned(),
+        None => "how it ended is not known".to_owned(),
     };
     let text = outcome.and_then(|outcome| outcome.text.clone()).unwrap_or_default();
-    Came { session: view.id, how, succeeded, text }
+    CopyResult { session: view.id, how, succeeded, text }
 }
 
 /// The results as one message.
-fn message(prompts: &[String], came: &[Came]) -> String {
+fn message(prompts: &[String], came: &[CopyResult]) -> String {
     let count = counted(came.len() as u64, "copy", "copies");
     let mut text = format!("{count} of this conversation worked on a prompt each. Their results:\n");
     for (number, (prompt, came)) in (1..).zip(prompts.iter().zip(came)) {
@@ -140,8 +140,12 @@ mod tests {
     #[test]
     fn the_message_has_every_result_and_is_bounded() {
         let id = SessionId::from_random(7);
-        let came =
-            |text: &str| Came { session: id, how: "succeeded".to_owned(), succeeded: true, text: text.to_owned() };
+        let came = |text: &str| CopyResult {
+            session: id,
+            how: "succeeded".to_owned(),
+            succeeded: true,
+            text: text.to_owned(),
+        };
         let prompts = ["one".to_owned(), "two".to_owned()];
         let text = message(&prompts, &[came("first answer"), came(&"é".repeat(100_000))]);
         assert!(text.starts_with("2 copies of this conversation"), "{text}");

@@ -21,29 +21,29 @@ use std::collections::BTreeMap;
 
 pub use ostler_engine::groups::KIND;
 
-/// What a group is told.
+/// The spec of a group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Its members, in this order.
     pub members: Vec<Member>,
     /// The commit that all of them begin with.
     pub base: String,
-    /// The branch that the commit was the newest of.
+    /// The branch whose newest commit that was.
     #[serde(default)]
     pub from: Option<String>,
-    /// They wait for further messages after their turns.
+    /// Whether the members wait for further messages after their turns.
     #[serde(default)]
     pub keep: bool,
-    /// Labels of each.
+    /// Labels of each member.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// What each may use of the machine: memory, processors, processes.
+    /// Limits of each member: memory, processors, processes.
     #[serde(default)]
     pub limits: (Option<String>, Option<String>, Option<String>),
-    /// Restarts and limits of each that has none of its own: groups of before had the same for all.
+    /// Restarts and limits of members that have none of their own: in older groups all members had the same.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: Rules,
-    /// The queue that each of them waits in, and how far in front.
+    /// The queue that each member waits in, and its priority there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<InQueue>,
 }
@@ -55,9 +55,9 @@ fn is_default(rules: &Rules) -> bool {
 /// One session of a group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// What it is called, behind the name of the group.
+    /// Its name, which follows the name of the group.
     pub name: String,
-    /// Which agent.
+    /// The agent.
     pub agent: String,
     /// Further arguments of the agent's own.
     #[serde(default)]
@@ -65,12 +65,12 @@ pub struct Member {
     /// The model, by the agent's own name for it.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it is told.
+    /// Its prompt.
     pub prompt: String,
-    /// What was filled in, as labels.
+    /// The values that were filled in, as labels.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
-    /// Restarts and limits, as they are for its agent.
+    /// Restarts and limits, as they apply to its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Rules>,
 }
@@ -91,7 +91,7 @@ impl Group {
             rules: member.rules.clone().unwrap_or_else(|| self.rules.clone()),
             start: StartLater::in_queue(self.queue.clone()),
             keep: self.keep,
-            // A branch, so that it is known where their work belongs, as long as that is where it was.
+            // The branch as well, so that it is known where the work belongs, as long as the branch is at that commit.
             worktree: Some(Asked { name: None, base: Some(self.base.clone()), from: self.from.clone() }),
             group: Some(group.to_owned()),
             ..beginning
@@ -99,13 +99,13 @@ impl Group {
     }
 }
 
-/// So many times a start is tried.
+/// How many times a start is tried.
 const STARTS: u32 = 5;
 
-/// So many times a driver continues a member.
+/// How many times a driver continues a member.
 const CONTINUED: u32 = 8;
 
-/// What became of the start of a member, as it is noted.
+/// Why a member could not be started, as it is noted.
 type Started = Option<String>;
 
 /// Drives a group.
@@ -123,11 +123,11 @@ pub fn drive(driver: &mut Driver, spec: Group) -> Result<End, JobError> {
         match start(driver, &key, &spec, &group, member) {
             Ok(place) => {
                 driver.progress(&format!("{} started as {}", member.name, place.id))?;
-                // The machine may have been shut down since a driver before this one has started it.
+                // The machine may have been shut down since an earlier driver started the member.
                 goes_on(driver, member, &place)?;
                 members.push((member, place));
             }
-            // One that cannot be started does not keep the others from their work.
+            // A member that cannot be started does not keep the others from their work.
             Err(JobError::Engine(error)) => {
                 let words: Started = Some(error.to_string());
                 driver.note(&failed, &words)?;
@@ -146,7 +146,7 @@ pub fn drive(driver: &mut Driver, spec: Group) -> Result<End, JobError> {
     Ok(if succeeded == all { End::succeeded(words) } else { End::failed(words) })
 }
 
-/// Whether each member exists, or could not be started: from then on it is known who is in the group.
+/// Whether each member exists, or could not be started: from then on the members of the group are known.
 ///
 /// # Errors
 /// When the record of the job cannot be read.
@@ -164,7 +164,7 @@ pub fn all_started(engine: &Engine, job: &Place, spec: &Group) -> Result<bool, J
     Ok(true)
 }
 
-/// A start that was killed on its way is repeated under the same id: it finds what there is.
+/// A start that was killed half-way is repeated under the same id: it finds what exists already.
 fn start(driver: &mut Driver, key: &str, spec: &Group, group: &str, member: &Member) -> Result<Place, JobError> {
     let mut tries = 1;
     loop {
@@ -175,7 +175,7 @@ fn start(driver: &mut Driver, key: &str, spec: &Group, group: &str, member: &Mem
     }
 }
 
-/// Waits for all, and says of each when it has ended.
+/// Waits for all members, and reports the end of each.
 fn until_all_ended(driver: &mut Driver, members: &[(&Member, Place)]) -> Result<Vec<View>, JobError> {
     let mut left: Vec<&(&Member, Place)> = members.iter().collect();
     let (mut ended, mut continued) = (Vec::new(), BTreeMap::<SessionId, u32>::new());
@@ -203,11 +203,12 @@ fn until_all_ended(driver: &mut Driver, members: &[(&Member, Place)]) -> Result<
     Ok(ended)
 }
 
-/// Continues a member that was meant to go on (it restarts, or it was in a queue) and lost all of its processes. False: it was not.
+/// Continues a member that was meant to go on (it restarts, or it was in a queue) and lost all of its processes. False:
+/// it was not continued.
 fn goes_on(driver: &mut Driver, member: &Member, place: &Place) -> Result<bool, JobError> {
     match driver.recover(place) {
-        Ok(true) => driver.progress(&format!("{} was interrupted and goes on", member.name)).map(|()| true),
-        // One that cannot be continued does not keep the others from their work.
+        Ok(true) => driver.progress(&format!("{} was interrupted and is continued", member.name)).map(|()| true),
+        // A member that cannot be continued does not keep the others from their work.
         Err(JobError::Engine(error)) => {
             let words = format!("{} was interrupted and could not be continued: {error}", member.name);
             driver.progress(&words).map(|()| false)
@@ -221,7 +222,7 @@ fn succeeded(view: &View) -> bool {
     view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded)
 }
 
-/// The members of `--on AGENT,OTHER:2`: each agent so many times, with the same prompt.
+/// The members of `--on AGENT,OTHER:2`: each agent the given number of times, with the same prompt.
 pub fn on(list: &str, prompt: &str, model: Option<&str>, arguments: &[String]) -> Result<Vec<Member>, String> {
     let mut members: Vec<Member> = Vec::new();
     for word in list.split(',').map(str::trim) {
@@ -248,10 +249,10 @@ pub fn on(list: &str, prompt: &str, model: Option<&str>, arguments: &[String]) -
     named(members)
 }
 
-/// So many sessions a group has at most.
+/// A group has at most this many sessions.
 pub const MOST: usize = 100;
 
-/// Gives each a name that no other in the group has: its agent, with a number where there are several.
+/// Gives each member a name that is unique in the group: its agent, with a number where there are several.
 pub(crate) fn named(mut members: Vec<Member>) -> Result<Vec<Member>, String> {
     if members.len() > MOST {
         return Err(format!("that would be {} sessions; a group has at most {MOST}", members.len()));

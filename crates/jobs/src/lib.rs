@@ -1,14 +1,15 @@
 //! Jobs: sessions that drive other sessions.
 //!
-//! A job is a session whose program is ostler itself. Its driver is kept by a holder and a keeper like any command, and may be killed
-//! at any moment: it is started again, and continues where its own record of steps says.
+//! A job is a session whose program is ostler itself. Its driver is kept by a holder and a keeper like any command, and
+//! may be killed at any moment: then it is started again, and continues where its own record of steps ends.
 //!
 //! # How to write a kind of job
 //!
-//! 1. A type for what the job is told, with serde: the spec.
-//! 2. A function `drive(&mut Driver, Spec) -> Result<End, JobError>`, which is run **from its beginning** each time the driver starts.
-//!    Everything that has an effect goes through the [`Driver`] under a key of its own, such as `turn 3`. A step that was taken before the
-//!    driver was killed is then found by its key: it is not done again, and its result is the same.
+//! 1. A type for the description of the job, with serde: the spec.
+//! 2. A function `drive(&mut Driver, Spec) -> Result<End, JobError>`, which is run **from its beginning** each time the
+//!    driver starts. Everything that has an effect goes through the [`Driver`] under a key of its own, such as
+//!    `turn 3`. A step that was taken before the driver was killed is then found by its key: it is not done again, and
+//!    its result is the same.
 //! 3. A line in [`KINDS`].
 //! 4. In `cli`, the command: checks what it was given, then [`launch`] with the kind and the spec.
 //!
@@ -38,9 +39,10 @@
 //! ```
 //!
 //! Rules:
-//! * A key is used once for one thing. Keys must not depend on the time or on what a person does meanwhile, unless that was noted first.
-//! * `?` on a [`JobError`] is right: when the job is stopped, every waiting step returns [`JobError::Stopped`]. The children are
-//!   ended by the framework, before the driver exits.
+//! * A key is used once for one thing. Keys must not depend on the time or on what a person does meanwhile, unless that
+//!   was noted first.
+//! * `?` on a [`JobError`] is right: when the job is stopped, every waiting step returns [`JobError::Stopped`]. The
+//!   framework ends the children before the driver exits.
 //! * What a driver prints is its log. The last line is what `ls` shows: use [`Driver::progress`].
 //! * The exit code of a job is that of `wait`: 0 for [`End::succeeded`], 1 for [`End::failed`].
 
@@ -68,20 +70,20 @@ use serde::de::DeserializeOwned;
 /// How a job ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// What it was for has been reached.
+    /// Whether the goal of the job was reached.
     pub succeeded: bool,
     /// One line, for people.
     pub words: String,
 }
 
 impl End {
-    /// What it was for has been reached.
+    /// The goal of the job was reached.
     #[must_use]
     pub fn succeeded(words: impl Into<String>) -> End {
         End { succeeded: true, words: words.into() }
     }
 
-    /// It has not, and why.
+    /// The goal of the job was not reached. `words` says why.
     #[must_use]
     pub fn failed(words: impl Into<String>) -> End {
         End { succeeded: false, words: words.into() }
@@ -91,7 +93,7 @@ impl End {
 /// A kind of job: its name, and what its driver does.
 type Drive = fn(&mut Driver, &[u8]) -> Result<End, JobError>;
 
-/// The kinds there are.
+/// All kinds of jobs.
 const KINDS: &[(&str, Drive)] = &[
     (looping::KIND, |driver, spec| with_spec(driver, spec, looping::drive)),
     (fan::KIND, |driver, spec| with_spec(driver, spec, fan::drive)),
@@ -100,7 +102,7 @@ const KINDS: &[(&str, Drive)] = &[
     (group::KIND, |driver, spec| with_spec(driver, spec, group::drive)),
 ];
 
-/// Reads a spec and drives by it.
+/// Parses the spec of a job and passes it to `drive`.
 fn with_spec<Spec: DeserializeOwned>(
     driver: &mut Driver,
     spec: &[u8],
@@ -110,7 +112,8 @@ fn with_spec<Spec: DeserializeOwned>(
     drive(driver, spec)
 }
 
-/// Launches a job. `launch` says what a person chose for it: its name, folder, worktree, labels, and a prompt for its title.
+/// Launches a job. `launch` has what a person chose for it: its name, folder, worktree, labels, and a prompt for its
+/// title.
 pub fn launch<Spec: Serialize>(
     engine: &Engine,
     kind: &str,
@@ -129,7 +132,8 @@ pub(crate) fn as_job<Spec: Serialize>(kind: &str, spec: &Spec, launch: Launch) -
     Ok(Launch { agent: JOB.to_owned(), job: Some(job), rules, ..launch })
 }
 
-/// Runs the driver of a job to its end, when these arguments are those of one, and returns its exit code. To be called first in `main`.
+/// Runs the driver of a job to its end, when these are the arguments of a driver, and returns its exit code. To be
+/// called first in `main`.
 #[must_use]
 pub fn enter(arguments: &[String]) -> Option<u8> {
     if arguments.get(1).map(String::as_str) != Some(JOB_ENTRY) {

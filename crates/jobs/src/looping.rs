@@ -1,7 +1,7 @@
 //! `loop`: turn after turn, until a check passes, the agent says that it is done, or a limit is reached.
 //!
 //! * `turn`: one turn, in a new conversation or in the same one.
-//! * `words`: the prompt of the next turn, and what is read in an answer.
+//! * `words`: the prompt of the next turn, and what is looked for in an answer.
 
 mod turn;
 mod words;
@@ -19,22 +19,22 @@ use turn::Turn;
 /// The kind of job.
 pub const KIND: &str = "loop";
 
-/// So many turns a loop takes at most, unless a person says otherwise.
+/// A loop takes at most this many turns, unless the person chooses another number.
 pub const MAX: u32 = 20;
 
-/// The text in an answer that ends a loop, unless a person says otherwise.
+/// The text in an answer that ends a loop, unless the person chooses another text.
 pub const DONE: &str = "<done/>";
 
-/// So many turns that fail one after the other end a loop: the next would fail as well, and may cost.
+/// After this many failed turns in a row a loop ends: the next would fail as well, and may cost money.
 const FAILURES: u32 = 3;
 
-/// So many turns in a row whose process was killed by others end a loop.
+/// After this many turns in a row whose process was killed from outside a loop ends.
 const KILLED: u32 = 8;
 
-/// What a loop is told.
+/// The spec of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loop {
-    /// Which agent.
+    /// The agent.
     pub agent: String,
     /// Further arguments of the agent's own.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct Loop {
     /// The model, by the agent's own name for it.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it is told in each turn.
+    /// The prompt of each turn.
     #[serde(default)]
     pub prompt: String,
     /// A command that makes the prompt of each turn.
@@ -53,41 +53,41 @@ pub struct Loop {
     pub until: Option<String>,
     /// A text in an answer that ends the loop.
     pub until_text: String,
-    /// At most so many turns.
+    /// At most this many turns.
     pub max: u32,
-    /// No further turn begins once so much was spent.
+    /// No further turn begins once this much was spent.
     #[serde(default)]
     pub budget_usd: Option<f64>,
-    /// Not longer than this.
+    /// The loop does not run longer than this.
     #[serde(default)]
     pub timeout_s: Option<u64>,
     /// One conversation for all turns.
     #[serde(default)]
     pub same: bool,
-    /// What holds for each of its sessions: a usage limit is waited for.
+    /// The rules of each of its sessions: at a usage limit they wait.
     #[serde(default)]
     pub rules: Rules,
-    /// The queue that each of its sessions waits in, and how far in front.
+    /// The queue that each of its sessions waits in, and its priority there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<InQueue>,
 }
 
-/// What a turn came to, as it is noted.
+/// The result of a turn, as it is noted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Done {
-    /// Its process was killed by others: it does not count.
+    /// Its process was killed from outside: the turn does not count.
     killed: bool,
-    /// It was stopped because the loop was: it does not count either, and may happen any number of times.
+    /// The turn was stopped together with the loop: it does not count either, and this may happen any number of times.
     #[serde(default)]
     stopped: bool,
-    /// It failed, and why.
+    /// Why the turn failed.
     failed: Option<String>,
     /// The final answer.
     text: String,
     cost_usd: Option<f64>,
 }
 
-/// How a loop has gone so far.
+/// The state of a loop so far.
 struct State {
     spent: Option<f64>,
     failures: u32,
@@ -160,7 +160,7 @@ fn turns(driver: &mut Driver, spec: &Loop, state: &mut State, deadline: Option<I
     Ok(End::failed(format!("the limit of {} was reached", words::counted(spec.max))))
 }
 
-/// A turn that counts: one whose process was killed by others is taken again. `None`: the time was up.
+/// Takes a turn until it counts: a turn whose process was killed from outside is taken again. `None`: the time was up.
 fn counted_turn(
     driver: &mut Driver,
     spec: &Loop,
@@ -184,14 +184,14 @@ fn counted_turn(
     }
 }
 
-/// The moment so many seconds after another one, by this process's own clock.
+/// The moment that many seconds after `began`, by the clock of this process.
 fn until(began: Timestamp, seconds: u64) -> Instant {
     let passed = ostler_engine::process::now().duration_since(began);
     let passed = u64::try_from(passed.as_secs()).unwrap_or(0);
     Instant::now() + Duration::from_secs(seconds.saturating_sub(passed))
 }
 
-/// How a turn of a session that has ended went.
+/// The result of a turn whose session has ended.
 fn done(driver: &Driver, child: &Place, view: &View) -> Result<Done, JobError> {
     let cut_off = driver.cut_off(child, view)?;
     let outcome = view.outcome.as_ref();

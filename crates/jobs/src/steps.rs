@@ -9,26 +9,26 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-/// The fields of a step, beside its key.
+/// The fields of a step, besides its child or line.
 const KEY: &str = "key";
 const REQUEST: &str = "request";
 const VALUE: &str = "value";
 
-/// The steps that were written down.
+/// The steps that were recorded.
 #[derive(Debug, Default)]
 pub struct Steps {
     children: HashMap<String, SessionId>,
     requests: HashMap<String, String>,
     values: HashMap<String, Value>,
-    /// How often each line was said to people.
+    /// How often each line is in the record.
     lines: HashMap<String, usize>,
-    /// How often this driver has said it, which begins at the beginning. Not always in the same order: what it waits for may have ended
-    /// in another one.
+    /// How often this driver has reported each line. A driver starts from the beginning, and not always in the same
+    /// order: what it waits for may have ended in another order.
     said: HashMap<String, usize>,
 }
 
 impl Steps {
-    /// Reads what was written down. Of two steps with one key the first counts: it is the one that was taken.
+    /// Reads the record. Of two steps with the same key the first counts: it is the one that was taken.
     pub fn read(engine: &Engine, place: &Place) -> Result<Steps, JobError> {
         let mut steps = Steps::default();
         engine.job_steps(place)?.into_iter().for_each(|step| steps.take_in(step));
@@ -61,7 +61,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Notes what is said to people. What a driver before this one has said is not noted again.
+    /// Notes a progress line. A line that an earlier driver has noted is not noted again.
     pub fn say(&mut self, engine: &Engine, place: &Place, line: &str) -> Result<(), JobError> {
         if self.is_new(line) {
             let step = json!({ "at": ostler_engine::process::now(), LINE: line });
@@ -71,7 +71,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Whether this driver has now said it more often than all before it.
+    /// Whether this driver has now reported the line more often than the record has it.
     fn is_new(&mut self, line: &str) -> bool {
         let said = self.said.entry(line.to_owned()).or_default();
         *said += 1;
@@ -110,7 +110,7 @@ impl Steps {
         self.values.get(key).map(read).transpose().map_err(error)
     }
 
-    /// Notes something, unless that was done already.
+    /// Notes a value, unless the key has one already.
     pub fn note<T: Serialize>(&mut self, engine: &Engine, place: &Place, key: &str, value: &T) -> Result<(), JobError> {
         if self.values.contains_key(key) {
             return Ok(());

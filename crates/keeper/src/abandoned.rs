@@ -1,8 +1,8 @@
-//! What launches leave behind that were killed: folders under a hidden name, of sessions that nobody has ever seen. The keeper
-//! of the next session that is started removes them.
+//! What killed launches leave behind: folders under a hidden name, of sessions that were never shown to anyone. The
+//! keeper of the next session that is started removes them.
 //!
-//! The race this solves: a launch that is under way looks the same. So a launch holds a lock on its folder from its first
-//! moments on, and the copy of it that becomes the holder inherits that.
+//! The race this solves: the folder of a launch that is still under way looks the same. So a launch holds a lock on its
+//! folder from the beginning, and the copy of the launcher that becomes the holder inherits this lock.
 
 use crate::launch::hidden_name;
 use ostler_store::folder::Folder;
@@ -16,10 +16,10 @@ use std::io;
 /// Between making the folder and locking it a launch needs microseconds.
 const FIRST_MOMENTS_S: i64 = 5;
 
-/// Holds the folder of a launch, for as long as anybody who inherits this open folder lives.
+/// Locks the folder of a launch, for as long as any process lives that inherits this open folder.
 pub fn hold(folder: &Folder) -> io::Result<()> {
     loop {
-        // A process that looks for abandoned ones has it for a moment.
+        // A process that looks for abandoned folders holds the lock for a moment.
         match flock(folder.dir().as_fd(), FlockOperation::LockExclusive) {
             Err(rustix::io::Errno::INTR) => {}
             other => return Ok(other?),
@@ -33,18 +33,18 @@ pub fn remove(sessions: &Dir) -> io::Result<()> {
     for name in sessions.names()?.iter().filter(|name| name.starts_with(&hidden)) {
         let folder = match sessions.file(name, OFlags::RDONLY | OFlags::DIRECTORY) {
             Ok(folder) => folder,
-            // Somebody else has removed it, or it has its real name by now.
+            // Another process has removed the folder, or it has its real name by now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
         let Some(held) = lock::try_exclusive(folder)? else {
             continue;
         };
-        // By its name, which has to be still that of the folder that is locked.
+        // Removed by its name, which must still be the name of the folder that is locked.
         let stat = rustix::fs::fstat(held.file())?;
         let same = statat(sessions.as_fd(), name.as_str(), AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|there| (there.st_dev, there.st_ino) == (stat.st_dev, stat.st_ino));
-        // An older ostler locks nothing, but says who its holder is.
+        // An older ostler locks nothing, but its holder is named in the folder.
         let holder = Folder::new(sessions.open_dir(name)?).holder();
         let kept = holder.ok().flatten().is_some_and(|holder| holder.process.may_live());
         if same && !kept && clock::now().as_second() - stat.st_ctime > FIRST_MOMENTS_S {

@@ -1,10 +1,10 @@
 //! The first moments of a run.
 //!
-//! The race this solves: the process that asked for a session wants to know for certain that it runs, and soon, while loading a
-//! program takes longer than all that a holder has to do. So the launcher leaves a copy of itself behind, which is
-//! loaded already: it starts the agent, then the keeper, which tells the launcher before it is loaded itself, and only then
-//! becomes the holder. It is one process all the time; the agent is its child from the first moment, and who it is
-//! stands in holder.json before the agent runs.
+//! The race this solves: the launcher needs certainty that the session runs, and soon, but loading a program takes
+//! longer than everything that a holder has to do. So the launcher makes a copy of itself, which is loaded already. The
+//! copy starts the agent, then the keeper, which reports to the launcher before it is loaded itself; only then the copy
+//! becomes the holder. It is one process all the time: the agent is its child from the first moment, and its identity
+//! is in holder.json before the agent runs.
 
 use crate::files::helper_record;
 use crate::handles::{self, Handles, Helper};
@@ -29,7 +29,8 @@ use std::cell::Cell;
 use std::ffi::CString;
 use std::io;
 
-/// What the copy reports: that the program runs, or (first byte) that the program is the problem or another writer, or what else is.
+/// What the copy reports: that the program runs, or an error. A first byte marks an error that the program or another
+/// writer has caused.
 const REPORT_OK: &[u8] = b"ok";
 const REPORT_PROGRAM: u8 = b'!';
 const REPORT_HELD: u8 = b'&';
@@ -40,7 +41,8 @@ pub struct Beginning<'a> {
     pub folder: &'a Folder,
     pub run: &'a RunFolder,
     pub record: &'a RunRecord,
-    /// Where the session lies hidden until it has a process. `None`: a further run of one that everybody sees.
+    /// The folder in which the session is hidden until it has a process. `None`: a further run of a session that is
+    /// already visible.
     pub sessions: Option<&'a Dir>,
     /// What the program reads, when something was piped in.
     pub piped: Option<OwnedFd>,
@@ -53,15 +55,16 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
     let binary = descriptors::own_binary()?;
     let groups = cgroup::base();
-    // Inside another session's cgroup we would end with it.
+    // Inside another session's cgroup the holder would end with that session.
     let outside = groups.as_ref().and_then(|base| base.to_leave_for(beginning.session.id.as_str()));
     let piped = beginning.piped.as_ref().map(|piped| rustix::io::fcntl_dupfd_cloexec(piped, 3));
     let piped = piped.transpose().map_err(io::Error::from)?;
-    // Nobody can have opened one yet where nobody knows of the session.
+    // A new session has no socket yet, because no other process knows of the session.
     let listener = beginning.sessions.map(|_| socket::without_name()).transpose()?;
     let report = Cell::new(Some(report));
     let copy = || {
-        // Ours alone to read: who waits for us to let go of it would wait for its own copy as well.
+        // Only the launcher may have the reading end: a process that waits for the launcher to close it would otherwise
+        // wait for its own copy too.
         drop(report.take());
         pause::act_as(Role::Beginner);
         let groups = groups.as_ref();
@@ -74,20 +77,21 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     if let Some(listener) = listener {
         open_meanwhile(&listener, beginning.folder);
     }
-    // The copy has emptied its own; ours is where it was.
+    // The copy has taken the descriptor out of its own `Cell`; ours still has it.
     report.take().as_ref().map_or(Err(LaunchError::Killed), hear)
 }
 
-/// Opens the socket while the copy is at work: to make a file may take longer than all the rest of a launch. The copy does
-/// it too before anybody can knock, and tells when it cannot be done, so this may fail, or never happen.
+/// Opens the socket while the copy is at work: creating a file may take longer than all the rest of a launch. The copy
+/// opens it too before any client can connect, and reports it when that fails. So this call may fail, or may never
+/// happen.
 fn open_meanwhile(listener: &OwnedFd, folder: &Folder) {
-    // On the processor that it shares with us, the copy goes first: it will pause when it waits for the agent.
+    // On the processor that both share, the copy runs first: it will pause when it waits for the agent.
     rustix::thread::sched_yield();
     let _ = socket::open_as(listener, folder.dir());
 }
 
-/// The first words are all there is, though good news may come twice: waiting for the end would mean waiting until the copy
-/// has become the holder.
+/// One read is enough, although success may be reported twice: waiting for the end of the pipe would mean waiting until
+/// the copy has become the holder.
 fn hear(report: &OwnedFd) -> Result<(), LaunchError> {
     let mut words = vec![0; 4096];
     let length = loop {
@@ -111,17 +115,18 @@ fn hear(report: &OwnedFd) -> Result<(), LaunchError> {
 struct Beginner<'a> {
     beginning: &'a Beginning<'a>,
     groups: Option<&'a Base>,
-    /// Of a new session, perhaps not open yet.
+    /// The socket of a new session, perhaps without a name yet.
     listener: Option<&'a OwnedFd>,
     reporter: &'a OwnedFd,
 }
 
 impl Beginner<'_> {
-    /// Returns only when there is nothing to hold, or when the keeper will have to find a replacement.
+    /// Returns only when there is nothing to hold, or when the keeper will have to start a replacement.
     fn become_holder(&self, binary: OwnedFd, piped: Option<OwnedFd>) {
         match self.start(binary, piped) {
             Ok(begun) => {
-                // Again: the keeper may have been killed before it could, and the process that knows already has left.
+                // Reported again: the keeper may have been killed before it could report. A launcher that knows already
+                // has exited.
                 self.tell(REPORT_OK);
                 pause::at(Point::LauncherTold);
                 begun.go_on(self.beginning);
@@ -145,8 +150,8 @@ impl Beginner<'_> {
         let _ = rustix::io::write(self.reporter, words);
     }
 
-    /// The process that waits for the word should not have to wait for a processor that is busy loading a helper. When it has
-    /// heard, it lets go of the pipe.
+    /// The launcher, which waits for the report, should not have to wait for a processor that is busy loading a helper.
+    /// It closes the pipe after it has read the report.
     fn let_the_launcher_go_first(&self) {
         let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         let _ = poll(&mut [PollFd::new(self.reporter, PollFlags::empty())], Some(&moment));
@@ -178,22 +183,23 @@ impl Beginner<'_> {
         };
         let agent = start::start(starting, &mut handles, piped, Seen::Revealed(&|| self.reveal()))?;
         pause::at(Point::AgentStarted);
-        // Once there are two of us, either may be killed: only then is the launcher told. By the keeper, because we are
-        // suspended until it is loaded; a launcher that was killed meanwhile does not change what was started.
+        // The launcher is told only when there are two helpers, because from then on one of them may be killed. The
+        // keeper tells it, because this process is suspended until the keeper is loaded. A launcher that was killed in
+        // the meantime does not change what was started.
         let tell = || {
             self.tell(REPORT_OK);
             self.let_the_launcher_go_first();
         };
         let number = beginning.run.number.to_string();
         let helper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
-        // No process, no memory: as bad as a keeper that died at once, and the holder tries again.
+        // No process or no memory: handled like a keeper that died at once, and the holder tries again.
         let keeper = handles.start_helper_after(&helper, beginning.environment, &tell);
         let keeper = keeper.ok().map(|started| started.pidfd);
         pause::at(Point::KeeperStarted);
         Ok(Begun { agent, handles, line, keeper })
     }
 
-    /// Shows the session to the world, with its socket open.
+    /// Makes the session visible, with its socket open.
     fn reveal(&self) -> io::Result<()> {
         if let Some(listener) = self.listener {
             socket::open_as(listener, self.beginning.folder.dir())?;
@@ -205,13 +211,13 @@ impl Beginner<'_> {
         }
     }
 
-    /// Removes a session that never was, hidden or revealed.
+    /// Removes a session whose launch has failed, hidden or revealed.
     fn discard(&self) {
         if let Some(sessions) = self.beginning.sessions {
             let base = descriptors::path_of(sessions);
             let (id, folder) = (self.beginning.session.id, self.beginning.folder.dir());
             for name in [hidden_name(id.as_str()), id.as_str().to_owned()] {
-                // It goes by one of the two; the other may be somebody else's.
+                // The folder has one of the two names; the other one may belong to another session.
                 if folder.is_called(&name, sessions).unwrap_or(false) {
                     let _ = std::fs::remove_dir_all(base.join(name));
                 }
@@ -220,7 +226,8 @@ impl Beginner<'_> {
     }
 }
 
-/// The launcher's terminal and folder are its own; and from here on nothing but our own end ends us.
+/// Detaches from the launcher's terminal and working directory. From here on SIGTERM, SIGHUP and SIGINT do not end this
+/// process.
 fn leave_the_launchers_place(folder: &Folder) -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -229,7 +236,7 @@ fn leave_the_launchers_place(folder: &Folder) -> io::Result<()> {
     rustix::process::fchdir(folder.dir())?;
     signals::ignore(Signal::PIPE);
     signals::ignore(Signal::XFSZ);
-    // What arrives before the holder reads it waits for it.
+    // Signals that arrive before the holder reads them stay pending.
     signals::Signals::take(&holder::SIGNALS)?;
     Ok(rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?)
 }
@@ -243,7 +250,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Goes on as the holder. When that fails we end, and the keeper finds a replacement.
+    /// Continues as the holder. When that fails this process ends, and the keeper starts a replacement.
     fn go_on(&self, beginning: &Beginning<'_>) {
         let number = beginning.run.number.to_string();
         let agent = self.agent.to_string();

@@ -1,7 +1,7 @@
 //! What holds an agent and everything it starts together, and keeps it within its limits.
 //!
-//! In this order: a cgroup of our own; a scope of the user's systemd; nothing, and the process tree is walked. Limits are
-//! in force before the program runs, or it does not run.
+//! In this order: a cgroup of our own; a scope of the user's systemd; nothing, and the process tree is walked. Limits
+//! are in force before the program runs, or it does not run.
 
 use crate::scope::Manager;
 use crate::start::NotStarted;
@@ -20,19 +20,19 @@ pub struct Containment {
 
 enum By {
     Group(Group),
-    /// Asked for by the process itself, which the manager has to be told.
+    /// The process asks for the scope itself, because the manager has to be told its pid.
     Scope(Manager),
     Nothing,
 }
 
-/// Where a process found itself.
+/// The cgroups in which a process was put.
 pub struct Inside {
     pub cgroup: Option<PathBuf>,
     pub bounds: Vec<String>,
 }
 
 impl Containment {
-    /// Makes what has to be there before the process is.
+    /// Creates what must exist before the process does.
     pub fn prepare(groups: Option<&Base>, name: &str, limits: &Limits) -> Result<Containment, NotStarted> {
         let limits = listed(limits);
         let manager = || Manager::find(&|name| std::env::var(name).ok());
@@ -40,7 +40,7 @@ impl Containment {
         let contained = |by, bounds, limits| Containment { name: name.to_owned(), limits, bounds, by };
         match (Bounds::make(groups, group.as_ref(), name, &limits), group) {
             (Ok(bounds), Some(group)) => Ok(contained(By::Group(group), bounds, limits)),
-            // They are in force in groups of version 1; a scope would only have to hold the processes.
+            // The limits are in force in groups of version 1; a scope would only have to hold the processes.
             (Ok(bounds), None) => Ok(contained(manager().map_or(By::Nothing, By::Scope), bounds, Vec::new())),
             (Err(why), group) => {
                 if let Some(group) = group {
@@ -52,7 +52,7 @@ impl Containment {
         }
     }
 
-    /// The group that the process is to be born into.
+    /// The group in which the process is to be created.
     pub fn group(&self) -> Option<&Group> {
         match &self.by {
             By::Group(group) => Some(group),
@@ -60,7 +60,7 @@ impl Containment {
         }
     }
 
-    /// What the process does itself, before it runs the program. `born`: it was born into the group.
+    /// What the process does itself, before it runs the program. `born`: it was created inside the group.
     pub fn enter(&self, born: bool) -> Result<Inside, NotStarted> {
         self.bounds.enter().map_err(|error| NotStarted::Limits(format!("its cgroup cannot be entered: {error}")))?;
         let cgroup = match &self.by {
@@ -85,13 +85,13 @@ impl Containment {
         Ok(Inside { cgroup, bounds: bounds.collect() })
     }
 
-    /// Removes everything, of a start that failed.
+    /// Removes everything, after a start that failed.
     pub fn discard(&self) {
         self.discard_group();
         self.bounds.remove();
     }
 
-    /// Removes the group, into which the process could not be born.
+    /// Removes the group, in which the process could not be created.
     pub fn discard_group(&self) {
         if let Some(group) = self.group() {
             group.remove();

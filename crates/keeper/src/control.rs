@@ -1,5 +1,5 @@
-//! What holder and keeper say to each other: one letter per packet. A letter that is not known is ignored, so either may
-//! be newer. Nothing depends on a packet arriving: each stands for something that a look at the files shows as well.
+//! What holder and keeper send each other: one letter per packet. An unknown letter is ignored, so either side may be
+//! newer. Nothing depends on a packet arriving: whatever a packet says can also be found in the files.
 
 use ostler_sys::socket::{self, Packet};
 use rustix::fd::{AsFd, OwnedFd};
@@ -10,15 +10,15 @@ use std::io;
 pub enum Order {
     /// Close the agent's input.
     CloseInput,
-    /// Everything is recorded: leave.
+    /// Everything is recorded: exit.
     Finish,
     /// Start keepers from the binary that comes with this packet.
     UseBinary,
     /// Start the newest run, which has no process yet. With this packet comes one side of a pipe, for [`carried_out`].
     StartRun,
-    /// Keep the socket that comes with this packet: the other one cannot be found any more.
+    /// Keep the socket that comes with this packet: clients can no longer find the earlier one.
     UseListener,
-    /// Keep the writer's lock that comes with this packet: the conversation is known now, or is another one.
+    /// Keep the writer's lock that comes with this packet: the conversation is known now, or has changed.
     UseWriter,
     /// Keep the slot of a queue that comes with this packet.
     UseSlot,
@@ -29,9 +29,9 @@ pub enum Order {
 pub enum News {
     /// exit.json is written.
     Exited,
-    /// Something that the agent left behind has ended.
+    /// A process that the agent left behind has ended.
     Reaped,
-    /// Somebody wants the machine, or us, to end.
+    /// The holder has received SIGTERM, because the machine or this session is to end.
     Terminated,
 }
 
@@ -85,7 +85,7 @@ pub fn order_with_file(line: impl AsFd, order: Order, file: impl AsFd) -> io::Re
     socket::transmit_with_file(line, &[order.letter()], file)
 }
 
-/// The next order; the outer `None` means that none waits, the inner one that it is not known.
+/// The next order. The outer `None` means that no order waits, the inner `None` that the order is not known.
 pub fn next_order(line: impl AsFd) -> io::Result<Option<(Option<Order>, Option<OwnedFd>)>> {
     let mut letter = [0; 16];
     match socket::receive_with_file(line, &mut letter)? {
@@ -94,19 +94,20 @@ pub fn next_order(line: impl AsFd) -> io::Result<Option<(Option<Order>, Option<O
     }
 }
 
-/// Tells the one that sent this side of a pipe with its order that the order was carried out, as far as that was possible. A holder that
-/// is killed lets go of it without a word, and one that is older than this does so when it has carried out the order.
+/// Tells the sender of this end of a pipe that its order was carried out, as far as that was possible. When a holder is
+/// killed, the pipe is closed without a byte. A holder that is older than this function closes the pipe when it has
+/// carried out the order.
 pub fn carried_out(pipe: impl AsFd) {
-    // Nobody is left to read it who has not been replaced.
+    // An error means that the reader has exited, and then it has been replaced.
     let _ = rustix::io::write(pipe, b"d");
 }
 
-/// Tells the keeper. When its line is full it has enough news to look at everything anyway.
+/// Tells the keeper. When the line is full the keeper has enough news waiting to look at everything anyway.
 pub fn tell(line: impl AsFd, news: News) -> io::Result<Packet> {
     socket::transmit(line, &[news.letter()])
 }
 
-/// What the holder says next.
+/// The next packet from the holder.
 pub enum Heard {
     News(Option<News>),
     Nothing,

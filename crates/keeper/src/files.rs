@@ -16,8 +16,8 @@ pub fn folder_of(handles: &Handles) -> io::Result<Folder> {
     Ok(Folder::new(Dir::adopt(handle)))
 }
 
-/// The session's folder from its handle, and our working directory: anyone who wants to know whose helper we are finds the
-/// folder through /proc, and we keep no file system busy that is not ours.
+/// The session's folder from its handle, and our working directory. So the session of a helper can be found through
+/// /proc, and no foreign file system is kept busy.
 pub fn enter_folder(handles: &Handles) -> io::Result<Folder> {
     let handle: OwnedFd = rustix::io::fcntl_dupfd_cloexec(handles.need(FOLDER)?, 3)?;
     rustix::process::fchdir(&handle)?;
@@ -29,7 +29,8 @@ pub fn helper_record() -> io::Result<HelperRecord> {
     Ok(HelperRecord { process: Identity::me()?, version: VERSION.to_owned(), crashes: 0, gave_up: false })
 }
 
-/// exit.json, durably; out of the reserve when the disk is full. `None`: gone, and nobody knows how.
+/// Writes exit.json, durably; from the reserve when the disk is full. `None`: the process is gone and its exit status
+/// is unknown.
 pub fn write_exit(folder: &Folder, run: &RunFolder, status: Option<WaitStatus>) -> io::Result<()> {
     let number = |value: Option<i32>| value.map_or("null".to_owned(), |value| value.to_string());
     let code = number(status.and_then(WaitStatus::code));

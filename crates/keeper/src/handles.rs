@@ -1,8 +1,9 @@
 //! The descriptors of a session, by name.
 //!
-//! This is the contract between a holder and a keeper of any two versions. They travel as arguments of the form
-//! `name=number`. A name that one side does not know is kept and handed on unchanged; a name that is missing means that
-//! there is no such thing (an agent without a terminal has no `pty`). A name never changes its meaning.
+//! This is the contract between a holder and a keeper of any two versions. Descriptors are passed as arguments of the
+//! form `name=number`. A name that one side does not know is kept and passed on unchanged. A name that is missing means
+//! that the session has no such descriptor (an agent without a terminal has no `pty`). A name never changes its
+//! meaning.
 
 use ostler_sys::descriptors::{inherited, own_binary};
 use ostler_sys::spawn::{Leads, Program, Start, StartError, Started};
@@ -14,9 +15,9 @@ use std::os::unix::ffi::OsStringExt;
 
 /// The session's folder.
 pub const FOLDER: &str = "folder";
-/// The home of a sender that sends what waits there.
+/// The home whose waiting notifications a sender sends.
 pub const HOME: &str = "home";
-/// The socket at which clients knock; open as long as any helper lives.
+/// The socket to which clients connect; open as long as any helper lives.
 pub const LISTENER: &str = "door";
 /// Our own binary, to start the other helper from.
 pub const BINARY: &str = "binary";
@@ -28,8 +29,8 @@ pub const HOLDER_LINE: &str = "holder_line";
 pub const WRITER: &str = "writer";
 /// The slot of the queue that the session has until it ends.
 pub const SLOT: &str = "slot";
-/// The side of a pipe that only helpers have, while the program of their session waits to be started: the other side tells that
-/// both are gone.
+/// The end of a pipe that only the helpers have while the program of their session waits to be started. At the other
+/// end the waiting process sees when both helpers are gone.
 pub const LIFE: &str = "life";
 /// The files, at their shared positions.
 pub const OUT: &str = "out";
@@ -42,18 +43,18 @@ pub const STDOUT_READ: &str = "stdout_read";
 pub const STDOUT_WRITE: &str = "stdout_write";
 pub const STDERR_READ: &str = "stderr_read";
 pub const STDERR_WRITE: &str = "stderr_write";
-/// What has left the agent's pipe and is not in its file yet.
+/// Bytes that have left the agent's pipe and are not in its file yet.
 pub const PASSING_READ: &str = "passing_read";
 pub const PASSING_WRITE: &str = "passing_write";
-/// Our side of the terminal, and the pipes through which bytes pass between it and the files: the kernel moves bytes only
-/// to or from a pipe, and these outlive the process that is moving.
+/// Our side of the terminal, and the pipes through which bytes pass between it and the files: the kernel moves bytes
+/// only to or from a pipe. These pipes outlive the process that moves the bytes.
 pub const PTY: &str = "pty";
 pub const KEYS_READ: &str = "keys_read";
 pub const KEYS_WRITE: &str = "keys_write";
 pub const DRAWN_READ: &str = "drawn_read";
 pub const DRAWN_WRITE: &str = "drawn_write";
 
-/// A helper to be: its word on the command line, what it is told, and what it gets beside the handles.
+/// A helper to start: its word on the command line, its flags, and what it gets in addition to the handles.
 pub struct Helper<'a> {
     pub word: &'a str,
     pub flags: &'a [&'a str],
@@ -65,7 +66,7 @@ pub struct Helper<'a> {
 pub struct Handles(BTreeMap<String, OwnedFd>);
 
 impl Handles {
-    /// Takes over what was handed to us.
+    /// Takes over the descriptors that are named in the arguments.
     pub fn from_arguments(arguments: &[String]) -> io::Result<Handles> {
         let mut handles = Handles::default();
         for argument in arguments {
@@ -114,13 +115,13 @@ impl Handles {
         Ok(self.get(name).map(|handle| rustix::io::fcntl_dupfd_cloexec(handle, 3)).transpose()?)
     }
 
-    /// Starts another helper of this session and hands it all of these, plus `more`. It has them as soon as this returns,
-    /// whatever becomes of us.
+    /// Starts another helper of this session and hands it all of these, plus `more`. The helper has them as soon as
+    /// this returns, even if this process is killed.
     pub fn start_helper(&self, helper: &Helper<'_>, environment: &[CString]) -> Result<Started, StartError> {
         self.with_start(helper.word, helper.flags, self.handed(helper.more), environment, |start| start.start_unseen())?
     }
 
-    /// The same, but it does something first, and we go on when it has.
+    /// The same, but the helper runs `first` before its program, and this process continues after that.
     pub fn start_helper_after(
         &self,
         helper: &Helper<'_>,
@@ -131,7 +132,8 @@ impl Handles {
         self.with_start(helper.word, helper.flags, handed, environment, |start| start.start_unseen_after(first))?
     }
 
-    /// Becomes another helper of this session, with all of these, plus `more`. Returns only when that fails.
+    /// Turns this process into another helper of this session, with all of these, plus `more`. Returns only when that
+    /// fails.
     pub fn become_helper(&self, helper: &Helper<'_>, environment: &[CString]) -> StartError {
         self.with_start(helper.word, helper.flags, self.handed(helper.more), environment, |start| start.become_it())
             .unwrap_or_else(|error| error)

@@ -1,19 +1,19 @@
-//! The holder: the small parent of the agent. It has opened the terminal or the pipes and started the agent (see `begin`),
-//! and from then on only waits: collects exits, writes `exit.json`, keeps every descriptor open, and starts the keeper
-//! again when it dies.
+//! The holder: the small parent of the agent. It has opened the terminal or the pipes and started the agent (see
+//! `begin`). From then on it only waits: it collects exits, writes `exit.json`, keeps every descriptor open, and starts
+//! the keeper again when that dies.
 //!
 //! | happens                        | does                                                                        |
 //! | ------------------------------ | --------------------------------------------------------------------------- |
-//! | the agent ends                 | exit.json, then collects it, then tells the keeper                          |
-//! | something it left behind ends  | collects it, tells the keeper                                               |
+//! | the agent ends                 | writes exit.json, then collects the agent, then tells the keeper            |
+//! | a process it left behind ends  | collects it, tells the keeper                                               |
 //! | the keeper ends                | starts it again: at once, or after a growing pause when it keeps dying young |
-//! | a client knocks, no keeper     | starts it again                                                             |
-//! | SIGTERM                        | tells the keeper, who stops the session                                     |
+//! | a client connects, no keeper   | starts it again                                                             |
+//! | SIGTERM                        | tells the keeper, which stops the session                                   |
 //! | "close input", "finish"        | does so                                                                     |
-//! | "start the next run"           | its keeper, then its process; then the keeper that ordered it may leave     |
+//! | "start the next run"           | its keeper, then its process; then the keeper that ordered it may exit      |
 //!
-//! A replacement holder is the same without being anybody's parent: it watches the agent through its pidfd, and asks the
-//! kernel how it ended.
+//! A replacement holder does the same but is not the agent's parent: it watches the agent through its pidfd, and asks
+//! the kernel how the agent ended.
 
 use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};
@@ -36,36 +36,38 @@ use std::cell::Cell;
 use std::ffi::CString;
 use std::io;
 
-/// A keeper that lived shorter than this died young; one that failed by itself did so when it was not much older, because
-/// a slow machine takes its time to start one.
+/// A keeper that lived shorter than the first limit died young. For a keeper that exited with an error the second limit
+/// counts, because on a slow machine it takes long to start.
 const YOUNG_MS: u64 = 60;
 const FAILED_YOUNG_MS: u64 = 10_000;
-/// So many may die young before there is a pause; so many before we stop until somebody knocks.
+/// How many keepers may die young before there is a pause, and before the holder waits until a client connects.
 const FREE_DEATHS: u32 = 5;
 const LAST_DEATH: u32 = 20;
-/// When the agent has ended nobody may ever knock, so that so many more are tried before we leave as well.
+/// When the agent has ended, perhaps no client ever connects. So this many more keepers are tried before the holder
+/// exits too.
 const LAST_TRIES: u32 = 5;
-/// The grace of an agent that we have to end ourselves, because no keeper lives long enough.
+/// How long the agent may take to exit when the holder has to end it, because no keeper lives long enough.
 const LONE_GRACE_MS: u64 = 5000;
-/// A new binary whose keepers die young so often is given up for the one before it.
+/// After this many young deaths of its keepers a new binary is given up, and the binary before it is used again.
 const NEW_BINARY_DEATHS: u32 = 3;
 const LONGEST_PAUSE_MS: u64 = 10_000;
-/// How long the kernel is given to tell how a process ended that somebody else must collect.
+/// How long to wait for the kernel to report how a process ended that another process must collect.
 const EXIT_WAIT_MS: u64 = 3000;
-/// How often a full disk is tried again. There is no event for "room again".
+/// How often writing to a full disk is tried again. There is no event for "room again".
 const FULL_DISK_MS: u64 = 250;
 
-/// What it reads rather than being ended or interrupted by.
+/// The signals that the holder reads, so that they do not end or interrupt it.
 pub const SIGNALS: [Signal; 4] = [Signal::CHILD, Signal::TERM, Signal::HUP, Signal::INT];
 
-/// What it is given when there is a keeper already: its end of the line, and a pidfd of that keeper.
+/// What the holder is given when there is a keeper already: its end of the line, and a pidfd of that keeper.
 pub const LINE: &str = "line";
 pub const KEEPER_PROCESS: &str = "keeper";
 
 /// The flag before the pid of an agent that is our child already.
 pub const BEGUN: &str = "--begun";
 
-/// The flag before the pid of the holder whose pipes a keeper has that was started before the process it is to keep.
+/// The flag before the pid of the holder, for a keeper that has the pipes of this holder and was started before the
+/// process that it is to keep.
 pub const OF: &str = "--of";
 
 /// The process called `__holder`.
@@ -79,13 +81,13 @@ pub fn main(arguments: &[String]) -> i32 {
 
 fn hold(arguments: &[String]) -> i32 {
     ignore(Signal::PIPE);
-    // A limit on the size of files is met as an error, like a full disk.
+    // Exceeding a limit on the size of files is then an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-holder");
     pause::act_as(Role::Holder);
     match run(arguments) {
         Ok(()) => 0,
-        // Nobody reads a helper's standard error; a launch has its own way of being told.
+        // Standard error of a helper is not read; a launch is told of errors in another way.
         Err(_) => 1,
     }
 }
@@ -112,7 +114,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
         None => replacement(&folder, &run, &mut handles)?,
     };
     if matches!(agent.watch, Watch::Over) {
-        // The process that wrote it down may have told a keeper that was no longer listening.
+        // The process that wrote exit.json may have told a keeper that no longer listened.
         control::tell(&line, News::Exited)?;
     }
     let keeping = match handles.copy(KEEPER_PROCESS)? {
@@ -137,10 +139,10 @@ fn run(arguments: &[String]) -> io::Result<()> {
     holder.wait()
 }
 
-/// Takes the place of a holder that is gone: the agent is somebody else's child.
+/// Takes the place of a holder that is gone: the agent is the child of another process.
 fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<AgentWatch> {
     let record = run.record().map_err(io::Error::other)?;
-    let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
+    let process = record.agent.ok_or_else(|| io::Error::other("the run has no agent process to watch"))?;
     if handles.get(handles::LISTENER).is_none() {
         handles.put(handles::LISTENER, socket::open(folder.dir())?);
     }
@@ -154,7 +156,8 @@ fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::R
         match Pidfd::open(&process)? {
             Some(agent) => handles.put(handles::AGENT, agent.into()),
             None => {
-                // It went after the process that started us had looked, and nothing will ever tell how.
+                // The agent ended after the process that started us had looked, and its exit status cannot be found out
+                // any more.
                 write_exit(folder, run, None)?;
                 return Ok(AgentWatch { process, watch: Watch::Over });
             }
@@ -192,7 +195,7 @@ fn with(environment: Vec<CString>, variables: &[(String, String)]) -> Vec<CStrin
     environment.into_iter().filter(|entry| !is_set(entry)).chain(set).collect()
 }
 
-/// Who a child of ours is. Until we collect it nobody else has its pid.
+/// The identity of a child of ours. Its pid is not reused before we collect it.
 fn child(pid: i32) -> io::Result<Identity> {
     Identity::of(pid)?.ok_or_else(|| io::Error::other("the system does not show our own child process"))
 }
@@ -205,14 +208,14 @@ struct Holder {
     /// Our end of the line; the keepers' end is among the handles.
     line: OwnedFd,
     agent: AgentWatch,
-    /// How the agent ended, as long as the disk has no room for it.
+    /// How the agent ended, as long as the disk has no room for this record.
     unwritten: Option<Option<WaitStatus>>,
     keeping: Keeping,
     /// Keepers that died young, one after the other.
     deaths: u32,
-    /// Somebody wants the session to end.
+    /// The holder has received SIGTERM: the session is to end.
     unwanted: bool,
-    /// When the agent is killed that we have asked to leave, for want of a keeper.
+    /// When to kill the agent that the holder has sent SIGTERM, because there is no keeper to end it.
     kill_at_ms: Option<u64>,
     binary_before: Option<OwnedFd>,
 }
@@ -222,31 +225,31 @@ struct AgentWatch {
     watch: Watch,
 }
 
-/// How the end of the agent will be learnt.
+/// How the holder learns of the agent's end.
 enum Watch {
     /// It is our child.
     Child,
-    /// It is somebody else's; since when it is known to have exited.
+    /// It is the child of another process; since when it is known to have exited.
     Foreign {
         exited_ms: Option<u64>,
     },
     Over,
 }
 
-/// What we do about the keeper.
+/// The state of the keeper.
 enum Keeping {
     Alive {
         pidfd: OwnedFd,
         /// Its pid, when we started it.
         child: Option<i32>,
         since_ms: u64,
-        /// It left with an error.
+        /// It exited with an error.
         failed: bool,
     },
     Pausing {
         until_ms: u64,
     },
-    /// Not before that, and not before somebody knocks.
+    /// No keeper is started before that time, and then only when a client connects.
     GivenUp {
         until_ms: u64,
     },
@@ -278,25 +281,25 @@ enum Woken {
 
 impl Holder {
     fn wait(mut self) -> io::Result<()> {
-        // An agent may have ended before we first look.
+        // The agent may have ended before this first look.
         self.collect()?;
         loop {
             self.look_after_keeper();
             for woken in self.poll()? {
                 match woken {
-                    Woken::Signals => self.heed_signals()?,
+                    Woken::Signals => self.handle_signals()?,
                     Woken::Line => {
-                        if self.heed_orders()? {
+                        if self.handle_orders()? {
                             return Ok(());
                         }
                     }
                     Woken::Keeper => {
-                        // Its last words first: it may have said from which binary to start the next one.
-                        if self.heed_orders()? {
+                        // Its last orders first: it may have said from which binary to start the next keeper.
+                        if self.handle_orders()? {
                             return Ok(());
                         }
                         self.collect()?;
-                        // Its last words may have brought us another one.
+                        // Its last orders may have made the holder start another keeper.
                         if self.keeper_has_ended()? {
                             self.keeper_died();
                         }
@@ -307,7 +310,7 @@ impl Holder {
             }
             self.learn_foreign_end()?;
             self.end_agent_alone()?;
-            if self.is_forgotten()? || self.is_alone_for_good() {
+            if self.is_forgotten()? || self.is_without_keeper_and_agent() {
                 return Ok(());
             }
             if let Some(status) = self.unwritten {
@@ -336,7 +339,7 @@ impl Holder {
         }
         if let (Watch::Foreign { exited_ms }, Some(agent)) = (&self.agent.watch, self.handles.get(handles::AGENT)) {
             kinds.push(Woken::Agent);
-            // Readable when it has exited; hung up when somebody has collected it.
+            // Readable when the agent has exited; hung up when its parent has collected it.
             fds.push(PollFd::new(agent, if exited_ms.is_none() { PollFlags::IN } else { PollFlags::empty() }));
             deadline = deadline.into_iter().chain(exited_ms.map(|ms| ms + EXIT_WAIT_MS)).min();
         }
@@ -361,7 +364,7 @@ impl Holder {
         Ok(woken.collect())
     }
 
-    fn heed_signals(&mut self) -> io::Result<()> {
+    fn handle_signals(&mut self) -> io::Result<()> {
         while let Some(signal) = self.signals.next()? {
             if signal == Signal::CHILD.as_raw() {
                 self.collect()?;
@@ -372,12 +375,12 @@ impl Holder {
                     self.start_keeper();
                 }
             }
-            // A hang-up or Ctrl-C that reaches us was meant for a terminal that we do not have.
+            // A hang-up or Ctrl-C that reaches the holder was meant for a terminal that it does not have.
         }
         Ok(())
     }
 
-    /// Collects every child that has ended. What the agent's end was is on disk before its pid is free again.
+    /// Collects every child that has ended. How the agent ended is on disk before its pid is free again.
     fn collect(&mut self) -> io::Result<()> {
         while let Some(ended) = spawn::next_ended()? {
             if ended.pid == self.agent.process.pid() && matches!(self.agent.watch, Watch::Child) {
@@ -397,7 +400,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Writes down how the agent ended. On a disk without room for even that we remember it until there is some.
+    /// Records how the agent ended. When the disk has no room even for that, it is kept in memory until there is room.
     fn agent_ended(&mut self, status: Option<WaitStatus>) -> io::Result<()> {
         self.agent.watch = Watch::Over;
         pause::at(Point::ExitSeen);
@@ -436,14 +439,14 @@ impl Holder {
         Ok(())
     }
 
-    /// The agent and the keeper are gone and so is the folder: there is nothing to hold and nobody to tell.
+    /// The agent and the keeper are gone and so is the folder: there is nothing to hold and no process to report to.
     fn is_forgotten(&self) -> io::Result<bool> {
         let over = matches!(self.agent.watch, Watch::Over) && !matches!(self.keeping, Keeping::Alive { .. });
         Ok(over && self.folder.dir().is_deleted()?)
     }
 
-    /// No keeper lives, none will, and the agent has ended: what is known about it is on disk.
-    fn is_alone_for_good(&self) -> bool {
+    /// No keeper lives, none will be started, and the agent has ended: what is known about it is on disk.
+    fn is_without_keeper_and_agent(&self) -> bool {
         let over = matches!(self.agent.watch, Watch::Over) && self.unwritten.is_none();
         over && matches!(self.keeping, Keeping::GivenUp { .. })
     }
@@ -468,8 +471,8 @@ impl Holder {
         agent.signal(signal).map(drop)
     }
 
-    /// True when it is time to leave.
-    fn heed_orders(&mut self) -> io::Result<bool> {
+    /// True when the holder is to exit.
+    fn handle_orders(&mut self) -> io::Result<bool> {
         while let Some((order, file)) = control::next_order(&self.line)? {
             match order {
                 Some(Order::CloseInput) => {
@@ -514,8 +517,8 @@ impl Holder {
         Ok(false)
     }
 
-    /// Starts the next process of a session that goes on by itself. Asked twice, by a keeper and its
-    /// replacement, we do it once.
+    /// Starts the next process of a session that continues by itself. When a keeper and its replacement both ask for
+    /// it, it is done once.
     fn start_run(&mut self) {
         let Ok(newest) = self.folder.newest_run() else {
             return;
@@ -526,11 +529,11 @@ impl Holder {
         let Ok(run) = self.folder.run(newest) else {
             return;
         };
-        // What could not be started is the outcome of that run: it is not tried again under the same number.
+        // A run that could not be started has this as its outcome: it is not tried again under the same number.
         if run.record().is_ok_and(|record| record.not_started.is_some()) {
             return;
         }
-        // Not for the next keeper, who comes before there is another one.
+        // Not for the next keeper, which is started before the new input and the new agent exist.
         for name in [handles::STDIN_WRITE, handles::STDIN_READ, handles::AGENT] {
             self.handles.close(name);
         }
@@ -540,7 +543,7 @@ impl Holder {
             pause::at(Point::NextKeeperStarted);
         };
         let process = start_further(&self.folder, &run, &mut self.handles, &keep);
-        // Where there is none, one is started when the keeper that ordered the run has left.
+        // When that keeper could not be started, one is started after the keeper that ordered the run has exited.
         if let Some(started) = next.take() {
             self.keeping = Keeping::with(started);
         }
@@ -554,8 +557,8 @@ impl Holder {
         }
     }
 
-    /// The next keeper makes the outcome of it. Where not even the reason can be written, it is as if the run had never been:
-    /// the session ends with the run before.
+    /// The next keeper makes this the outcome of the run. When not even the reason can be written, the run is removed
+    /// and the session ends with the run before it.
     fn note_not_started(&self, run: &RunFolder, error: &NotStarted) {
         let not_started = Some(format!("cannot start the next process: {error}"));
         let noted = self.folder.even_when_full(|| {
@@ -563,7 +566,7 @@ impl Holder {
             run.write_record(&record)
         });
         if noted.is_err() {
-            // A run that cannot be removed is seen as one that never began.
+            // A run that cannot be removed is treated as one that never began.
             let _ = self.folder.discard_run(run.number);
         }
     }
@@ -609,7 +612,8 @@ impl Holder {
         }
     }
 
-    /// `ls` reads the count from our record. When it cannot be written the keeper's absence shows all the same.
+    /// `ls` reads the count from the holder's record. When the record cannot be written, the missing keeper is shown
+    /// anyway.
     fn show_crash_loop(&self) {
         if let Ok(mut record) = helper_record() {
             record.crashes = self.deaths;
@@ -631,7 +635,7 @@ impl Holder {
         let keeper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
         self.keeping = match self.handles.start_helper(&keeper, &environment()) {
             Ok(started) => Keeping::with(started),
-            // No process, no memory: as bad as a keeper that died at once.
+            // No process or no memory: handled like a keeper that died at once.
             Err(_) => {
                 self.deaths += 1;
                 Keeping::Pausing { until_ms: since_boot_ms() + 1000 }

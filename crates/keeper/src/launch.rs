@@ -1,5 +1,5 @@
-//! The client's side of starting a session: makes its folder and lets its run begin. And for an agent that has lost both
-//! helpers: starts a replacement.
+//! The client's side of starting a session: makes its folder and lets its run begin. Also starts a replacement for an
+//! agent that has lost both helpers.
 
 use crate::begin::{Beginning, begin};
 use crate::handles::{self, Handles, Helper};
@@ -24,16 +24,16 @@ use std::io;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The program cannot be run, in the holder's words.
+    /// The program cannot be run; the text is the holder's.
     #[error("{0}")]
     Program(String),
-    /// Somebody else has the conversation: who, in the holder's words.
+    /// Another process has the conversation; the text from the holder names it.
     #[error("{0}")]
     Held(String),
-    /// The session cannot be kept, in the holder's words.
+    /// The session cannot be kept; the text is the holder's.
     #[error("{0}")]
     NotStarted(String),
-    /// Its holder died without a word.
+    /// The holder died without a report.
     #[error("the holder was killed before the session was running")]
     Killed,
     #[error(transparent)]
@@ -58,19 +58,19 @@ pub struct Launch<'a> {
     pub environment: &'a [CString],
 }
 
-/// How many signs of life in its folder a keeper may give before it has made its socket anew.
+/// How many changes in its folder to wait for until a keeper has opened its socket again.
 const REPAIRS: u32 = 20;
 
-/// What a session is called in the sessions folder until its holder stands.
+/// The name of a session in the sessions folder until its holder is up.
 #[must_use]
 pub fn hidden_name(id: &str) -> String {
     format!(".new-{id}")
 }
 
-/// So many files must helpers be allowed to open: what they hold, with room for some clients.
+/// How many files a helper must be allowed to open: its descriptors, and some for clients.
 const OPEN_FILES: u64 = 64;
 
-/// Refuses to start helpers where they could not do their work. Whatever this process may not do, they may not.
+/// Refuses to start helpers where they could not work. They inherit the limits of this process.
 fn check_surroundings() -> Result<(), LaunchError> {
     if let Some(limit) = getrlimit(Resource::Nofile).current.filter(|&limit| limit < OPEN_FILES) {
         let words = format!(
@@ -78,7 +78,7 @@ fn check_surroundings() -> Result<(), LaunchError> {
         );
         return Err(LaunchError::NotStarted(words));
     }
-    // It can only be asked by setting it.
+    // The umask can only be read by setting it.
     let mask = umask(Mode::RWXU);
     umask(mask);
     if mask.intersects(Mode::RWXU) {
@@ -116,10 +116,10 @@ pub(crate) fn launch_here(home: &Home, launch: Launch<'_>) -> Result<Place, Laun
     if let Err(LaunchError::Killed) = result
         && folder.dir().is_called(id.as_str(), &sessions)?
     {
-        result = stands_after_all(&folder, 1);
+        result = exists_after_kill(&folder, 1);
     }
     if result.is_err() {
-        // The holder removes what it was given; this is for what never reached one, or outlived it.
+        // The holder removes what it was given; this is for what never reached a holder, or outlived it.
         for name in [hidden.as_str(), id.as_str()] {
             if folder.dir().is_called(name, &sessions)? {
                 let _ = std::fs::remove_dir_all(home.sessions().join(name));
@@ -153,9 +153,9 @@ fn start_hidden(sessions: &Dir, folder: &Folder, launch: Launch<'_>) -> Result<(
     })
 }
 
-/// The copy that was to become the holder was killed on its way. If a keeper exists it has found another holder, and all is
-/// well; an agent that is alone has lost its input, and is ended.
-pub(crate) fn stands_after_all(folder: &Folder, run: u32) -> Result<(), LaunchError> {
+/// The copy that was to become the holder was killed before that. If a keeper exists it has started another holder, and
+/// the session is up. An agent without helpers has lost its input, and is killed.
+pub(crate) fn exists_after_kill(folder: &Folder, run: u32) -> Result<(), LaunchError> {
     if socket::reach(folder.dir())?.is_some() {
         return Ok(());
     }
@@ -179,8 +179,8 @@ pub struct Resume<'a> {
     pub environment: &'a [CString],
 }
 
-/// Starts the next run of a session that has ended. Of many who try at once, one makes the run's folder; to the others
-/// this is `Ok(false)`. May be called from any process, and from any thread.
+/// Starts the next run of a session that has ended. When several processes try at once, one makes the run's folder; the
+/// others get `Ok(false)`. May be called from any process, and from any thread.
 pub fn resume(place: &Place, resume: Resume<'_>, launcher: &Launcher) -> Result<bool, LaunchError> {
     match launcher.helper()? {
         Some(program) => launcher::resume_elsewhere(program, place, resume),
@@ -192,7 +192,8 @@ pub fn resume(place: &Place, resume: Resume<'_>, launcher: &Launcher) -> Result<
 pub(crate) fn resume_here(folder: &Folder, resume: Resume<'_>) -> Result<bool, LaunchError> {
     let Resume { session, run: record, files, environment } = resume;
     check_surroundings()?;
-    // Everybody sees it from here on, and until it has a process of its own it lives as long as we do.
+    // The run is visible from here on. Until it has a process of its own, it counts as alive as long as this process
+    // lives.
     let record = &RunRecord { launcher: Some(Identity::me()?), ..record.clone() };
     let begun = match folder.begin_run(record, After::Rest) {
         Ok(begun) => begun,
@@ -207,10 +208,10 @@ pub(crate) fn resume_here(folder: &Folder, resume: Resume<'_>) -> Result<bool, L
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
     if let Err(LaunchError::Killed) = started {
-        started = stands_after_all(folder, record.run);
+        started = exists_after_kill(folder, record.run);
     }
     if started.is_err() {
-        // As if it had never been: the run before it is the newest again.
+        // The run is removed: the run before it is the newest again.
         folder.discard_run(record.run)?;
     }
     started.map(|()| true)
@@ -220,16 +221,16 @@ fn put_files(run: &RunFolder, files: &[(&str, Vec<u8>)]) -> Result<(), StoreErro
     files.iter().try_for_each(|(name, bytes)| run.dir().replace(name, bytes, Sync::No).map_err(StoreError::io(*name)))
 }
 
-/// Its process has ended, and it goes on by itself later: a helper has to be there for that.
+/// Whether the process of the session has ended and the session continues by itself later: this needs a helper.
 fn waits(folder: &Folder, run: &RunFolder) -> Result<bool, StoreError> {
     let state = ostler_view::look::fold(folder, run, &run.record()?, &folder.session()?)?.state;
     Ok(state.phase() == ostler_core::view::Phase::Waiting)
 }
 
-/// A connection to the keeper of a session that has not ended. Where both helpers are gone and the agent is not, a
-/// replacement is started first. `None`: nobody is there any more.
+/// A connection to the keeper of a session that has not ended. If both helpers are gone but the agent is not, a
+/// replacement is started first. `None`: no process of the session is left.
 ///
-/// A replacement starts further runs of the session, so it has the environment of its program.
+/// A replacement starts further runs of the session, so it gets the environment of the session's program.
 pub fn reach(
     place: &Place,
     launcher: &Launcher,
@@ -260,8 +261,8 @@ pub fn reach(
     if !alive && !waits(&folder, &run)? {
         return Ok(None);
     }
-    // One holder at a time: where it lives, its next keeper makes the socket anew when it is told; one that is just dying
-    // has closed its socket before anybody can see that it is gone.
+    // One holder at a time. If the holder lives, its next keeper opens the socket again when it is told. A holder that
+    // is just dying has closed its socket before it is seen to be gone.
     if let Some(holder) = folder.holder()?
         && let Some(holder) = Pidfd::open(&holder.process)?
         && !holder.has_exited()?
@@ -276,13 +277,13 @@ pub fn reach(
     Ok(socket::reach(folder.dir())?)
 }
 
-/// Somebody has removed the socket of a session that is kept: its keeper is told, and makes it anew.
+/// The socket of a session with a living keeper was removed: the keeper is told, and opens it again.
 fn reopen(place: &Place, folder: &Folder, keeper: &Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
     keeper.signal(rustix::process::Signal::HUP)?;
     until_reachable(place, folder, keeper)
 }
 
-/// Waits until somebody opens the socket, or until the helper whose doing that would be is gone.
+/// Waits until the socket is open, or until the helper that would open it is gone.
 fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
     let watcher = Watcher::new()?;
     watcher.watch(&place.path)?;
@@ -295,14 +296,14 @@ fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Opt
         poll(&mut fds, Some(&second)).map_err(io::Error::from)?;
         watcher.changed()?;
         if helper.has_exited()? {
-            // It was about to leave, or its replacement is on its way.
+            // The helper was about to exit, or its replacement is being started.
             return Ok(socket::reach(folder.dir())?);
         }
     }
     Err(LaunchError::NotStarted(format!("{}: its socket is gone and its helpers do not answer", place.id)))
 }
 
-/// Starts a replacement holder, once: of many who find the agent alone, one does it and the others wait for it.
+/// Starts a replacement holder, once: when several processes find the agent alone, one does it and the others wait.
 fn rescue(
     folder: &Folder,
     run: u32,
@@ -328,7 +329,7 @@ fn rescue(
     let session = folder.session()?;
     let flags = ["--replacement", "--run", &number, apart::FLAG, session.id.as_str()];
     let started = handles.start_helper(&Helper { word: HOLDER, flags: &flags, more: &[] }, &environment(&session))?;
-    // It goes on in a copy of itself.
+    // The holder continues in a copy of itself.
     spawn::collect(started.pid);
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Launching from any process.
 //!
-//! The race this solves: to begin a run, a process leaves a copy of itself behind (`begin`). A copy of a process with several
-//! threads has one of them and the locks of all others, and a copy of a program that is not ostler cannot become a holder. Also the
-//! umask is a property of the whole process and can only be asked by setting it. So a process of another kind starts a short-lived
-//! one from the binary of ostler, which has one thread, gets everything over descriptors, launches, and reports.
+//! The race this solves: to begin a run, a process makes a copy of itself (`begin`). A copy of a process with several
+//! threads has one of them and the locks of all others, and a copy of a program that is not ostler cannot become a
+//! holder. Also, the umask is a property of the whole process and can only be read by setting it. So any other process
+//! starts a short-lived helper from the binary of ostler, which has one thread, gets everything over descriptors,
+//! launches, and reports.
 //!
 //! | descriptor | what the helper gets |
 //! | --- | --- |
@@ -11,12 +12,12 @@
 //! | 1 | a pipe for the report, one line of JSON |
 //! | 2 | what the program reads, when something was piped in |
 //!
-//! Its environment is that of the agent. Every process of a launch has the pipe until it runs its own program, so the end of the
-//! pipe without a report means that the helper was killed and that nothing of the launch is at work any more: then the caller looks
-//! whether the session exists, and removes what is left of one that does not.
+//! Its environment is that of the agent. Every process of a launch has the pipe until it runs its own program. So the
+//! end of the pipe without a report means that the helper was killed and that no process of the launch is at work any
+//! more. Then the caller looks whether the session exists; if it does not, the caller removes what is left of it.
 
 use crate::handles::environment;
-use crate::launch::{Launch, LaunchError, Resume, hidden_name, launch_here, resume_here, stands_after_all};
+use crate::launch::{Launch, LaunchError, Resume, exists_after_kill, hidden_name, launch_here, resume_here};
 use ostler_core::record::{Request, Session};
 use ostler_store::folder::Folder;
 use ostler_store::home::{Home, Place};
@@ -53,7 +54,7 @@ impl Launcher {
         }
     }
 
-    /// The same, open. That of this process whatever happens to its path.
+    /// The same, open. For this process it is its own binary, even if another file has its path now.
     pub(crate) fn open_program(&self) -> io::Result<OwnedFd> {
         match self {
             Launcher::ThisProgram => descriptors::own_binary(),
@@ -89,7 +90,7 @@ enum Task {
     Resume { folder: PathBuf },
 }
 
-/// What became of it.
+/// The result of a launch.
 #[derive(Debug, Serialize, Deserialize)]
 enum Report {
     Launched,
@@ -142,13 +143,13 @@ impl Report {
     }
 }
 
-/// The kernel's number of an error; a full disk that was noticed before the kernel said so has one as well.
+/// The kernel's number of an error; a full disk that was noticed before the kernel reported it has one as well.
 fn number_of(error: &io::Error) -> Option<i32> {
     let full = (error.kind() == io::ErrorKind::StorageFull).then(|| rustix::io::Errno::NOSPC.raw_os_error());
     error.raw_os_error().or(full)
 }
 
-/// Has a helper launch a session.
+/// Starts a helper that launches a session.
 pub(crate) fn launch_elsewhere(program: &Path, home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     let id = launch.session.id;
     let order = Order {
@@ -161,15 +162,15 @@ pub(crate) fn launch_elsewhere(program: &Path, home: &Home, launch: Launch<'_>) 
     let place = Place { id, path: home.sessions().join(id.as_str()), archived: false };
     match have_done(program, &order, launch.piped, launch.environment)? {
         Some(report) => report.into_result().map(drop)?,
-        None => stands_without_helper(home, &place)?,
+        None => exists_without_helper(home, &place)?,
     }
     Ok(place)
 }
 
 /// The helper was killed: the session exists, or what is left of it is removed.
-fn stands_without_helper(home: &Home, place: &Place) -> Result<(), LaunchError> {
+fn exists_without_helper(home: &Home, place: &Place) -> Result<(), LaunchError> {
     let stands = match place.open() {
-        Ok(folder) => stands_after_all(&folder, 1),
+        Ok(folder) => exists_after_kill(&folder, 1),
         Err(_) => Err(LaunchError::Killed),
     };
     if stands.is_err() {
@@ -183,7 +184,7 @@ fn stands_without_helper(home: &Home, place: &Place) -> Result<(), LaunchError> 
     stands
 }
 
-/// Has a helper start the next run of a session.
+/// Starts a helper that starts the next run of a session.
 pub(crate) fn resume_elsewhere(program: &Path, place: &Place, resume: Resume<'_>) -> Result<bool, LaunchError> {
     let order = Order {
         task: Task::Resume { folder: std::path::absolute(&place.path)? },
@@ -199,9 +200,9 @@ pub(crate) fn resume_elsewhere(program: &Path, place: &Place, resume: Resume<'_>
     if folder.newest_run()? < number {
         return Err(LaunchError::Killed);
     }
-    let stands = stands_after_all(&folder, number);
+    let stands = exists_after_kill(&folder, number);
     if stands.is_err() {
-        // As if it had never been: the run before it is the newest again.
+        // The run is removed: the run before it is the newest again.
         folder.discard_run(number)?;
     }
     stands.map(|()| true)
@@ -211,7 +212,7 @@ fn owned(files: &[(&str, Vec<u8>)]) -> Vec<(String, Vec<u8>)> {
     files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect()
 }
 
-/// Starts a helper and waits for its report. `None`: it was killed, and nothing of the launch is at work.
+/// Starts a helper and waits for its report. `None`: the helper was killed, and no process of the launch is at work.
 fn have_done(
     program: &Path,
     order: &Order,
@@ -229,16 +230,16 @@ fn have_done(
     command.arg0("ostler").arg(crate::LAUNCH).env_clear().envs(variables);
     command.stdin(memory_file::with(&text)?).stdout(reporter).stderr(piped.map_or_else(Stdio::null, Stdio::from));
     let started = command.spawn().map_err(|error| LaunchError::Holder(StartError::Fork(error)));
-    // Our copies of what it got, above all of the pipe.
+    // Closes our copies of what the helper got, above all of the pipe.
     drop(command);
     let mut helper = started?;
     let words = first_line(report)?;
-    // Another thread may collect all children; then it is collected.
+    // An error means that another thread has collected it already.
     let _ = helper.wait();
     Ok(serde_json::from_slice(&words).ok())
 }
 
-/// What is written up to the end of a line. Nothing, when there is none.
+/// The first line. Empty when the pipe ends before the end of a line.
 fn first_line(report: OwnedFd) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut piece = [0; 4096];
@@ -261,7 +262,7 @@ pub fn main(_: &[String]) -> i32 {
     signals::ignore(rustix::process::Signal::XFSZ);
     match serve() {
         Ok(()) => 0,
-        // The one who started it sees that there is no report.
+        // The process that started it sees that there is no report.
         Err(_) => 1,
     }
 }

@@ -7,18 +7,19 @@
 //!                        keeper ◄──socket── clients
 //! ```
 //!
-//! The race this solves: a process that stands between an agent and the world can be killed at any moment, and whatever it held
-//! in memory, in flight or by right of being a parent is then gone. So there are two of them, and each can be replaced:
+//! The race this solves: a process between an agent and the outside can be killed at any moment. What it had in memory,
+//! what it was just moving, and its rights as a parent are then lost. So there are two of them, and each can be
+//! replaced:
 //!
-//! * The [`holder`] has no judgement. It keeps every descriptor open, collects exits and restarts the keeper.
-//! * The [`keeper`] has no possessions. Everything it decides follows from files, so its replacement decides the same.
-//! * Bytes never pass through the memory of either: the kernel moves them, and the positions of the open files, which
-//!   both share, say how far.
-//! * A keeper whose holder died starts a replacement with the same descriptors. A command that finds an agent with neither
-//!   starts a replacement with what can still be had.
+//! * The [`holder`] decides nothing. It keeps every descriptor open, collects exits and restarts the keeper.
+//! * The [`keeper`] owns nothing. Everything it decides follows from files, so its replacement decides the same.
+//! * Bytes never pass through the memory of either: the kernel moves them. The positions of the open files, which both
+//!   share, show how far.
+//! * A keeper whose holder died starts a replacement with the same descriptors. A command that finds an agent with
+//!   neither helper starts a replacement with the descriptors that can still be opened.
 //!
 //! [`handles`] is the contract between the two, by name, so that either may be of another version. [`launch`] is the
-//! client's side of starting a session, [`wire`] what clients and keeper say to each other.
+//! client's side of starting a session, [`wire`] has the messages between clients and keeper.
 
 use ostler_core::limits::OutputBounds;
 use ostler_core::moment::Wanted;
@@ -43,8 +44,9 @@ mod start;
 pub mod wire;
 mod writing;
 
-/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot, looks into
-/// one database, or looks at one screen. (What makes it the command that an agent runs as a hook is the agent's to say.)
+/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot, looks
+/// into one database, or looks at one screen. (The word for the command that an agent runs as a hook is defined with
+/// the agents.)
 pub const HOLDER: &str = "__holder";
 pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
@@ -61,25 +63,26 @@ pub const HANDOVER: &str = "__handover";
 /// The word for a process that launches a session for another one ([`launcher`]).
 pub const LAUNCH: &str = "__launch";
 
-/// Which ostler this is.
+/// The version of this ostler.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Reads what config.toml says about output now; `None` when it cannot be read.
 pub type ReadBounds = fn() -> Option<OutputBounds>;
 
-/// What a keeper asks of config.toml while its session runs. Each is read when it is needed, so that a change is in force at once.
+/// What a keeper reads from config.toml while its session runs. Each value is read when it is needed, so that a change
+/// takes effect at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Asked only while output is held, so that a limit can be raised under a session that runs.
+    /// Read only while output is held, so that a limit can be raised while a session runs.
     pub output: ReadBounds,
-    /// Of which moments a person is to be told; `None` when of none. Asked only when there is one.
+    /// Of which moments a person is to be notified; `None` when of none. Read only when there is a moment.
     pub notify: fn() -> Option<Wanted>,
-    /// Whether snapshots of the working tree are to be taken. Asked when one is due.
+    /// Whether snapshots of the working tree are to be taken. Read when one is due.
     pub snapshots: fn() -> bool,
 }
 
-/// Enters a helper process if that is what these arguments ask for. Called first thing in `main`, before argument
-/// parsing, threads or any runtime: a helper should be as small as it can be.
+/// Enters a helper process if these arguments ask for one. Called first in `main`, before argument parsing, threads or
+/// any runtime: a helper should be as small as possible.
 #[must_use]
 pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
     let rest = arguments.get(2..).unwrap_or_default();
@@ -87,7 +90,7 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
         Some(HOLDER) => Some(holder::main(rest)),
         Some(KEEPER) => Some(keeper::main(rest, settings)),
         Some(ostler_agents::hook::ENTRY) => Some(hook::main(rest)),
-        Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
+        Some(SNAPSHOT) => Some(keeper::screen_snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(SCREEN) => Some(keeper::screen::main(rest)),
         Some(LAUNCH) => Some(launcher::main(rest)),

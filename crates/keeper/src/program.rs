@@ -1,19 +1,19 @@
 //! Finding an agent's real program.
 //!
-//! Some agents come from npm as a script that starts the real one. A keeper of the script has the wrong process: its
-//! identity, its lock and its signals are not the agent's, and it can be killed while the agent lives on.
+//! Some agents come from npm as a script that starts the real program. A keeper of the script would have the wrong
+//! process: its identity, its lock and its signals are not the agent's, and it can be killed while the agent lives on.
 
 use ostler_agents::Agent;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What to start for `name`: the real program where a launcher stands in front of it, else the name as it is.
+/// What to start for `name`: the real program if `name` is only a launcher for it, otherwise the name as it is.
 #[must_use]
 fn resolve(agent: &dyn Agent, name: &str) -> String {
     resolve_on(std::env::var("PATH").ok().as_deref(), agent, name)
 }
 
-/// The same, with these folders instead of those of this process.
+/// The same, with these folders instead of the `PATH` of this process.
 #[must_use]
 pub fn resolve_on(path: Option<&str>, agent: &dyn Agent, name: &str) -> String {
     let beside = agent.beside_its_launcher();
@@ -27,15 +27,16 @@ pub fn resolve_on(path: Option<&str>, agent: &dyn Agent, name: &str) -> String {
     if beside.is_empty() { name.to_owned() } else { real().unwrap_or_else(|| name.to_owned()) }
 }
 
-/// What to start for `name` when it was `before` in an earlier run: the same program as long as it is there. One that has
-/// moved, as an update into another folder does, is looked for again, as the shell would.
+/// What to start for `name` when it was `before` in an earlier run: the same program as long as it exists. A program
+/// that has moved, for example because an update was installed into another folder, is looked for again, as the shell
+/// would.
 #[must_use]
 pub fn resolve_again(agent: &dyn Agent, name: &str, before: &str) -> String {
     let is_path = before.contains('/');
     if is_path && !is_program(Path::new(before)) { resolve(agent, name) } else { before.to_owned() }
 }
 
-/// The first of these folders that has such a program.
+/// The program in the first of these folders that has it.
 #[must_use]
 pub fn find_on(path: &str, name: &str) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(name)).find(|candidate| is_program(candidate))

@@ -1,7 +1,7 @@
-//! A session that begins as one that has ended: its conversation is there already, and no process is started for it.
+//! A session that is created as one that has ended: its conversation exists already, and no process is started for it.
 //!
-//! Like a launch it is made under a hidden name and shown whole. What a killed maker leaves is removed with what launches
-//! leave.
+//! As with a launch, its folder is made under a hidden name and becomes visible when it is complete. What remains when
+//! the process is killed in between is removed together with the remains of killed launches.
 
 use crate::abandoned;
 use crate::launch::hidden_name;
@@ -13,8 +13,8 @@ use ostler_store::{RunRecord, StoreError};
 use ostler_sys::dir::Dir;
 use ostler_sys::pause::{self, Point};
 
-/// Makes the session. `add` puts into its folder what else belongs there; nobody sees the session before that is done, and
-/// nothing of it is left when it fails.
+/// Makes the session. `add` puts into its folder what else belongs there. The session is not visible before that is
+/// done, and nothing of it is left when it fails.
 pub fn put_ended<E: From<StoreError>>(
     home: &Home,
     session: &Session,
@@ -26,7 +26,7 @@ pub fn put_ended<E: From<StoreError>>(
     let hidden = hidden_name(session.id.as_str());
     let made = make(&sessions, &hidden, session, record, outcome, add);
     if made.is_err() {
-        // What is left of it has a name that nobody takes for a session.
+        // If the removal fails, the rest has a name that is never listed as a session.
         let _ = sessions.remove_all(&hidden);
     }
     made?;

@@ -1,9 +1,9 @@
 //! A scope of the user's own systemd: a cgroup for users who may not make one.
 //!
-//! On most machines a login is in a group that belongs to root, while below it runs a manager of the user's own services,
-//! whose groups are the user's. It is asked, over its private socket, to make a scope around one process; from then on
-//! that group is listed, killed and measured like any other. Limits are the manager's business there, so they are read
-//! back: it may not have the controllers itself, and then says nothing.
+//! On most machines a login is in a group that belongs to root, and below it runs a manager of the user's own services,
+//! whose groups belong to the user. The manager is asked, over its private socket, to make a scope around one process.
+//! From then on that group is listed, killed and measured like any other. The manager sets the limits there, so they
+//! are read back: it may not have the controllers itself, and then it reports no error.
 
 use ostler_sys::cgroup::bounds::Limit;
 use ostler_sys::cgroup::{PREFIX, mounts};
@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a manager that does not answer holds up a launch.
+/// How long a launch waits for a manager that does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The user's manager, when one runs.
@@ -34,7 +34,7 @@ impl Manager {
         &self.socket
     }
 
-    /// Has the manager put this process into a scope of its own, with these limits. What comes back is its group.
+    /// Asks the manager to put this process into a scope of its own, with these limits. Returns the group of the scope.
     pub fn contain_me(&self, name: &str, limits: &[Limit]) -> io::Result<PathBuf> {
         let unit = format!("{PREFIX}{name}.scope");
         let mut connection = Connection::open(&self.socket, PATIENCE)?;
@@ -53,7 +53,7 @@ impl Manager {
     }
 }
 
-/// What the manager is asked for.
+/// The body of the request to the manager.
 fn wanted(unit: &str, limits: &[Limit]) -> Writer {
     let me = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     let mut body = Writer::default();
@@ -62,7 +62,7 @@ fn wanted(unit: &str, limits: &[Limit]) -> Writer {
     body.array(8, |properties| {
         properties.property("Description", "s", |value| value.string("A session that ostler keeps"));
         properties.property("PIDs", "au", |value| value.array(4, |pids| pids.u32(me)));
-        // Nothing of it stays when it is empty.
+        // The unit is removed when it is empty.
         properties.property("CollectMode", "s", |value| value.string("inactive-or-failed"));
         for limit in limits {
             let (name, number) = match *limit {
@@ -107,7 +107,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::{UnixListener, UnixStream};
 
-    /// A manager that answers as it is told to, and returns what it was asked.
+    /// A manager that answers as this closure does, and returns what it was asked.
     fn manager(answer: fn(&mut UnixStream)) -> (tempfile::TempDir, Manager, std::thread::JoinHandle<Vec<u8>>) {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("systemd")).unwrap();

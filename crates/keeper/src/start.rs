@@ -23,14 +23,14 @@ use std::ffi::CString;
 use std::io;
 use std::time::Duration;
 
-/// Why a session could not be started, in words for the person who asked.
+/// Why a session could not be started, in words for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum NotStarted {
     #[error("{program}: {error}")]
     Program { program: String, error: StartError },
     #[error("cannot enter its working folder {folder}: {error}")]
     Folder { folder: String, error: io::Error },
-    /// Somebody else has the conversation: who.
+    /// Another process has the conversation; the text names it.
     #[error("{0}")]
     Held(String),
     /// A limit was asked for that would not be in force.
@@ -44,12 +44,13 @@ pub enum NotStarted {
     System(#[from] io::Error),
 }
 
-/// Where the agent's lock and its conversation's are in the agent: out of the way of what shells use.
+/// The numbers of the agent's lock and its conversation's lock in the agent: apart from the numbers that shells use.
 pub const LOCK_NUMBER: RawFd = 31;
 pub const WRITER_NUMBER: RawFd = 30;
-/// Where the slot of its queue is in the agent.
+/// The number of the slot of its queue in the agent.
 pub const SLOT_NUMBER: RawFd = 29;
-/// From here on a process that waits to become its program has what it needs for that: less than there is room for below.
+/// The first number of the descriptors that a process has while it waits to become its program. They are few enough to
+/// stay below the numbers above.
 const FIRST_NUMBER: RawFd = 3;
 
 /// What is to be started.
@@ -63,32 +64,33 @@ pub struct Starting<'a> {
     pub groups: Option<&'a Base>,
 }
 
-/// How long what an earlier run started may take to let go of the lock. A process of many threads is no longer listed while the
-/// last of them still has it; seen for up to 150 ms.
+/// How long processes of an earlier run may take to release the lock. A process of many threads is no longer listed
+/// while the last of them still has the lock; seen for up to 150 ms.
 const UNTIL_GONE: Duration = Duration::from_secs(5);
 
-/// A process that is killed before it has become the program of a further run is started again, so many times.
+/// How often a process is started again that was killed before it had become the program of a further run.
 const KILLED_EARLY: u32 = 5;
 
-/// Who is to see the process, and when.
+/// How the new process becomes known, and when.
 #[derive(Clone, Copy)]
 pub enum Seen<'a> {
-    /// A launch shows the session to the world once it has a process.
+    /// A launch makes the session visible once it has a process.
     Revealed(&'a dyn Fn() -> io::Result<()>),
-    /// A further run of a session that goes on by itself: its keeper is started first, with all that it needs, and waits for the one
-    /// before it to leave. So no moment is left in which a process runs and only one of us has its pipes.
+    /// A further run of a session that continues by itself: its keeper is started first, with all that it needs, and
+    /// waits for the keeper before it to exit. So there is no moment at which a process runs and only one helper has
+    /// its pipes.
     Kept(&'a dyn Fn(&Handles)),
 }
 
-/// What the agent's own descriptors 0, 1 and 2 will be.
+/// The agent's own descriptors 0, 1 and 2.
 struct Standard {
     input: OwnedFd,
     output: OwnedFd,
     error: OwnedFd,
 }
 
-/// Opens everything, shows the process to those who are to see it, and lets it run the program. The handles then hold all that a
-/// keeper needs. What comes back is the pid of our child.
+/// Opens everything, makes the process known (`seen`), and lets it run the program. The handles then have all that a
+/// keeper needs. Returns the pid of our child.
 pub fn start(
     starting: Starting<'_>,
     handles: &mut Handles,
@@ -101,12 +103,12 @@ pub fn start(
     let agent_lock = lock::exclusive_within(lock_file, UNTIL_GONE)?
         .ok_or_else(|| io::Error::other("a process of an earlier run is still alive; see ostler doctor"))?;
     let occupied = Occupied::take(folder, session, &record, handles)?;
-    // A new session's socket is opened before anybody is shown it, and a further run goes on behind the same one.
+    // A new session's socket is opened before the session is visible, and a further run uses the same one.
     if handles.get(handles::LISTENER).is_none() {
         handles.put(handles::LISTENER, socket::open(folder.dir())?);
     }
 
-    // Unlike the session, the group is of this machine: a copied home has sessions of the same ids.
+    // Unlike the session, the group belongs to this machine: a copied home has sessions with the same ids.
     let name = format!("{}-{}-{}", session.id, run.number, rustix::process::getpid().as_raw_nonzero());
     let containment = Containment::prepare(groups, &name, &session.limits)?;
     let later = Later::prepare(session, folder, &record, handles)?;
@@ -115,13 +117,13 @@ pub fn start(
         StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
         StartError::First(words) => NotStarted::System(io::Error::other(words)),
         error @ StartError::Killed => NotStarted::Killed(error),
-        // Not the program's fault.
+        // Not an error of the program.
         error @ (StartError::Fork(_) | StartError::Descriptors(_) | StartError::Terminal(_)) => {
             NotStarted::System(io::Error::other(error.to_string()))
         }
         error => NotStarted::Program { program: program.clone(), error },
     };
-    // Asked here and not by the agent, to whom a holder that was just killed is not a parent any more.
+    // Asked here and not in the agent: if the holder has just been killed, it is no longer the agent's parent.
     let holder = rustix::process::getpid().as_raw_nonzero().get();
     let first = |born: bool| {
         let inside = containment.enter(born);
@@ -143,7 +145,8 @@ pub fn start(
         [(Some(agent_lock.file()), LOCK_NUMBER), (handles.get(handles::WRITER), WRITER_NUMBER), (slot, SLOT_NUMBER)];
     let locks: Vec<_> = locks.into_iter().filter_map(|(lock, number)| Some((lock?.as_raw_fd(), number))).collect();
     let group = containment.group();
-    // A run that nobody has begun is begun by the next holder. One that a person has launched is theirs to repeat.
+    // Restores the record of a further run, so that the next holder begins the run. A failed launch is not restored:
+    // the person who launched it can repeat it.
     let undo = || {
         if let Seen::Kept(_) = seen {
             let _ = run.write_record(&record);
@@ -173,13 +176,19 @@ pub fn start(
         Ok(_) => containment.discard_group(),
         Err(_) => containment.discard(),
     }
+    if let (Err(_), Seen::Revealed(_)) = (&started, seen)
+        && record.run > 1
+    {
+        // The launcher is about to remove this run. Until then a reader must not find an agent in it that is gone.
+        let _ = run.write_record(&record);
+    }
     let started = started.map_err(not_run)?;
     handles.put(handles::AGENT, started.pidfd);
     Ok(started.pid)
 }
 
-/// The agent writes down who it is, before it runs: no matter which of us is killed from here on, nothing runs that no record
-/// names.
+/// The agent records its own identity before it runs: whichever process is killed from here on, no program runs that is
+/// in no record.
 fn note_agent(
     session: &Session,
     record: &RunRecord,
@@ -204,11 +213,11 @@ fn note_agent(
     Ok(if record.run == 1 { run.write_first_record(&record) } else { run.write_record(&record) }?)
 }
 
-/// A place in a queue for a run whose program starts later. Taken before anything is started: of two sessions that are launched
-/// one after the other, the first comes first.
+/// A place in a queue for a run whose program starts later. It is taken before anything is started: of two sessions
+/// that are launched one after the other, the first comes first.
 struct Later {
     joined: Option<(Queue, Entry)>,
-    /// Tells the waiting process that both helpers are gone.
+    /// The end of the pipe at which the waiting process sees that both helpers are gone.
     life: OwnedFd,
 }
 
@@ -223,7 +232,7 @@ impl Later {
         let Some(when) = &record.start_when else {
             return Ok(None);
         };
-        // One that waits for something else first comes into the queue after that.
+        // A session that waits for something else first joins the queue after that.
         let at_once = when.at.is_none() && when.after.is_empty();
         let joined = match when.queue.as_ref().filter(|_| at_once) {
             Some(queue) => {
@@ -240,20 +249,20 @@ impl Later {
 
     fn discard(self) {
         if let Some((queue, entry)) = self.joined {
-            // What is left is removed by the next to look: its lock is gone with us.
+            // If that fails, the next process that looks removes the entry: its lock ends with this process.
             let _ = queue.leave(&entry.name);
         }
     }
 }
 
-/// How the child comes to life.
+/// How the child is started.
 struct Child<'a> {
     group: Option<&'a Group>,
     first: &'a First<'a>,
     undo: &'a dyn Fn(),
 }
 
-/// What becomes the agent.
+/// The program that becomes the agent.
 struct ToStart<'a> {
     session: &'a Session,
     record: &'a RunRecord,
@@ -275,7 +284,8 @@ impl ToStart<'_> {
     fn waiting(&self, handles: &Handles, later: &Later, child: &Child<'_>) -> Result<Started, StartError> {
         let entry = later.joined.as_ref().map(|(_, entry)| entry);
         let mut words = later::arguments(self.record.run, self.session.id, entry.map(|entry| entry.name.as_str()));
-        // All that helpers have, to start others with, but for what has to end with them.
+        // All descriptors of the helpers, to start others with, except those that must be closed when the helpers are
+        // gone.
         let theirs = handles.iter().filter(|(name, _)| ![handles::HOLDER_LINE, handles::LIFE].contains(name));
         let ours = [(handles::LIFE, &later.life)];
         let ours = ours.into_iter().chain(entry.map(|entry| (later::ENTRY, &entry.lock)));

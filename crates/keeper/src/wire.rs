@@ -1,10 +1,10 @@
-//! What clients and keeper say to each other over the session's socket.
+//! The packets between clients and keeper on the session's socket.
 //!
-//! Packets that begin with `{` are JSON. Keys typed into a terminal are raw: one byte 1, the position of the first key in
-//! everything this client has typed, then the keys. The keeper says how many it has; after a reconnection the client
-//! sends from there, so no key is lost or typed twice whatever was killed.
+//! Packets that begin with `{` are JSON. Keys typed into a terminal are raw: one byte 1, the position of the first key
+//! in everything this client has typed, then the keys. The keeper replies how many it has received; after a
+//! reconnection the client sends from there, so no key is lost or typed twice, whatever was killed.
 //!
-//! Neither output nor state travels here. Clients read the files themselves and are only told that something changed.
+//! Neither output nor state is sent here. Clients read the files themselves and are only told that something changed.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Call {
-    /// Tell me whenever anything changes; with `state_only` not when there is only more output.
+    /// The client is to be told whenever anything changes; with `state_only` not when there is only more output.
     Watch {
         #[serde(default, skip_serializing_if = "is_false")]
         state_only: bool,
-        /// I show the session to a person.
+        /// The client shows the session to a person.
         #[serde(default, skip_serializing_if = "is_false")]
         attended: bool,
     },
-    /// I have put a request into the inbox; tell me what became of it.
+    /// The client has put a request into the inbox and asks for the result.
     #[serde(rename = "wish")]
     Request { id: String },
-    /// I show the terminal to a person; `client` names me for as long as I live.
+    /// The client shows the terminal to a person; `client` is its name for as long as it lives.
     Attach {
         client: String,
         rows: u16,
@@ -31,11 +31,11 @@ pub enum Call {
         #[serde(default)]
         read_only: bool,
     },
-    /// My window has this size now.
+    /// The client's window has this size now.
     Resize { rows: u16, columns: u16 },
     /// The program that had to wait runs now. The slot of its queue comes with this packet.
     Begun,
-    /// Make way for a keeper started from this binary.
+    /// The keeper is to be replaced by one that is started from this binary.
     Upgrade { binary: String },
     #[serde(other)]
     Unknown,
@@ -45,23 +45,24 @@ pub enum Call {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Reply {
-    /// Output, state, or both. Before there was `output_only` it was not told which.
+    /// Output has changed, or state, or both. Versions without `output_only` do not say which.
     Changed {
         #[serde(default, skip_serializing_if = "is_false")]
         output_only: bool,
     },
-    /// Your request was granted, or why not.
+    /// The request was granted, or why it was not.
     #[serde(rename = "wish")]
     Request { id: String, refused: Option<String> },
-    /// I have this many of your keys.
+    /// The keeper has received this many keys of the client.
     Keys { received: u64 },
-    /// A person is to be told of this, in the terminal. As the agent wrote it: not fit for a terminal yet.
+    /// A person is to be notified of this, in the terminal. The text is as the agent wrote it: not yet made safe for a
+    /// terminal.
     Notify { title: String, text: String },
-    /// The holder and I have the slot of the queue.
+    /// The holder and the keeper have the slot of the queue.
     HasSlot,
-    /// I am leaving; my replacement will answer on a new connection.
+    /// The keeper exits; its replacement answers on a new connection.
     Upgrading,
-    /// I am not, and why.
+    /// The keeper does not exit, and why.
     Staying { why: String },
     #[serde(other)]
     Unknown,
@@ -74,7 +75,7 @@ fn is_false(value: &bool) -> bool {
 
 const KEYS: u8 = 1;
 
-/// What a packet from a client is.
+/// The kinds of packets from a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
     Call(Call),
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_and_keepers_of_before_understand_and_are_understood() {
+    fn older_clients_and_keepers_are_compatible() {
         let watch = Call::Watch { state_only: false, attended: false };
         assert_eq!(encode(&watch), br#"{"op":"watch"}"#);
         assert_eq!(parse(br#"{"op":"watch"}"#), Incoming::Call(watch));
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(encode(&changed), br#"{"say":"changed"}"#);
         assert_eq!(serde_json::from_slice::<Reply>(br#"{"say":"changed"}"#).unwrap(), changed);
 
-        /// As both were before.
+        /// As in versions before `output_only`.
         #[derive(Debug, PartialEq, Deserialize)]
         #[serde(tag = "say", rename_all = "snake_case")]
         enum Before {

@@ -1,7 +1,8 @@
-//! Which conversation a session writes to, and having it alone.
+//! Which conversation a session writes to, and the lock that makes it the only writer.
 //!
-//! Where its name is known beforehand the holder takes the conversation before the agent runs, and the agent inherits the
-//! lock. Where the agent tells it later, or changes it, the keeper takes it then (`keeper::conversation_lock`).
+//! If the conversation's id is known beforehand, the holder locks the conversation before the agent runs, and the agent
+//! inherits the lock. If the agent reports the id later, or changes it, the keeper takes the lock then
+//! (`keeper::conversation_lock`).
 
 use crate::handles::{self, Handles};
 use crate::start::NotStarted;
@@ -13,7 +14,7 @@ use ostler_writers::Conversation;
 use ostler_writers::lock::{Occupant, Taken, Writers};
 use std::io;
 
-/// Our environment is the agent's.
+/// The environment of this process is the agent's.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -23,14 +24,14 @@ pub fn conversation(session: &Session, record: &RunRecord, native_id: &str) -> O
     Conversation::of(ostler_agents::keeps_conversation(session, record)?, native_id, &variable)
 }
 
-/// A conversation that a run has to itself; its lock is among the handles.
+/// A conversation that only this run uses; its lock is among the handles.
 pub struct Occupied {
     writers: Writers,
     me: Occupant,
 }
 
 impl Occupied {
-    /// Takes the conversation of a run that is about to begin, unless a run before it has left it to us.
+    /// Takes the conversation of a run that is about to begin, unless the lock was inherited from an earlier run.
     pub fn take(
         folder: &Folder,
         session: &Session,
@@ -51,12 +52,12 @@ impl Occupied {
         match writers.take(&conversation, &me)? {
             Taken::Yes(lock) => handles.put(handles::WRITER, lock),
             Taken::No(occupant) => return Err(NotStarted::Held(occupant.words())),
-            Taken::ByNobodyKnown => return Err(NotStarted::Held("an unknown process".to_owned())),
+            Taken::ByUnknown => return Err(NotStarted::Held("an unknown process".to_owned())),
         }
         Ok(Some(Occupied { writers, me }))
     }
 
-    /// The agent writes down who it is, before it runs.
+    /// The agent records its own identity before it runs.
     pub fn note(&self, handles: &Handles) -> io::Result<()> {
         let me = Occupant { process: Some(Identity::me()?), ..self.me.clone() };
         self.writers.note(handles.need(handles::WRITER)?, &me)

@@ -1,5 +1,5 @@
-//! What is told of a moment, made fit for every place where it is shown: without escape sequences and control characters, and
-//! not longer than a person reads.
+//! The text about a moment, made safe for every place where it is shown: without escape sequences and control
+//! characters, and not longer than a person reads.
 
 use jiff::Timestamp;
 use ostler_core::event::Entry;
@@ -9,10 +9,10 @@ use ostler_screen::{printable, printable_text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// So many characters of what an agent said are sent; `ostler logs` has all of it.
+/// How many characters of what an agent said are sent; `ostler logs` has all of it.
 const TEXT: usize = 500;
 
-/// And so many of a name.
+/// How many characters of a name are sent.
 const TITLE: usize = 80;
 
 /// One notification. This is also the body of a webhook.
@@ -41,8 +41,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// The notification that an entry of a journal asks for. `position`: where the entry begins there, which no other entry of this
-    /// session does.
+    /// The notification that an entry of a journal asks for. `position`: where the entry begins in the journal, which
+    /// is unique in this session.
     #[must_use]
     pub fn of(session: &Session, position: u64, entry: &Entry) -> Option<Message> {
         let moment = entry.notify?;
@@ -61,7 +61,7 @@ impl Message {
         })
     }
 
-    /// One that only shows that notifications arrive.
+    /// A notification that only shows that notifications arrive.
     #[must_use]
     pub fn test(id: String, at: Timestamp) -> Message {
         Message {

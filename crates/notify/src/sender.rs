@@ -1,15 +1,17 @@
-//! The process called `__notify`: puts what the journal of a session asks for into the spool, and sends what waits there, if no other
-//! process does. One sender serves the whole home, however many sessions wait for a server that does not answer.
+//! The process called `__notify`: puts the notifications that the journal of a session asks for into the spool, and
+//! sends what waits there, if no other process does. One sender serves the whole home, however many sessions wait for a
+//! server that does not answer.
 //!
-//! Each way has a thread, so that one whose server does not answer delays no other. What fails is tried again with growing pauses, and given up
-//! after an hour. The sender exits when nothing waits any more, also because somebody deleted the folder; all threads together: while one waits for a
-//! server, more may come for the others ([`Shift`]).
+//! Each way has a thread, so that a server that does not answer delays no other way. What fails is tried again with
+//! growing pauses, and given up after an hour. The sender exits when nothing waits any more, also if that is because
+//! the folder was deleted. All threads end together: while one waits for a server, more may come for the others
+//! ([`Shift`]).
 //!
-//! A secret may be in a variable that only some sessions were started with. A sender that has it, and finds one at work that may not, sends on
-//! that way alone ([`Part`]).
+//! A secret may be in a variable that only some sessions were started with. If a sender has the variable and another
+//! sender that may not have it is at work, the first one sends only on the way that needs it ([`Part`]).
 //!
-//! The race this solves: a sender that finds another one at work relies on it, while that one may be about to exit. So a sender looks
-//! once more after it has let go of the lock.
+//! The race this solves: a sender that finds another one at work relies on it, while that one may be about to exit. So
+//! a sender looks once more after it has released the lock.
 
 use crate::settings::{Settings, Way};
 use crate::shift::Shift;
@@ -42,10 +44,10 @@ pub type Configured = fn() -> Option<Settings>;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// Nothing tells that a full disk has room again.
+/// How often a full disk is tried again: nothing reports that it has room.
 const ROOM_AGAIN: Duration = Duration::from_secs(2);
 
-/// Where no folder can be watched, it is looked at so often.
+/// How often the folder is looked at where it cannot be watched.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +58,7 @@ enum SenderError {
     System(#[from] io::Error),
 }
 
-/// Lives the life of a sender.
+/// The main function of a sender; returns its exit code.
 #[must_use]
 pub fn main(arguments: &[String], configured: Configured) -> i32 {
     let _ = rustix::thread::set_name(c"ostler-notify");
@@ -72,7 +74,7 @@ fn run(arguments: &[String], configured: Configured) -> Result<(), SenderError> 
     let Some(spool) = collected_with_room(arguments, &settings)? else {
         return Ok(());
     };
-    // Not in the folder of a session: nobody is to find us there when it is moved or deleted.
+    // This process must not work in the folder of a session, which may be moved or deleted meanwhile.
     rustix::process::fchdir(spool.dir().as_fd()).map_err(io::Error::from)?;
     pause::at(Point::MomentSpooled);
     while let Some(part) = Part::take(&spool, configured)? {
@@ -93,16 +95,17 @@ fn run(arguments: &[String], configured: Configured) -> Result<(), SenderError> 
     Ok(())
 }
 
-/// What a sender has to do, and the locks that keep others from it.
+/// What a sender has to do, and the locks that keep other senders from doing it.
 enum Part {
-    /// It is the one sender of the home.
+    /// It is the only sender of the home.
     Whole { _held: Held },
-    /// There is one, but that may have been started without a variable that these ways need. We have it.
+    /// Another sender is at work, but it may have been started without a variable that these ways need and that we
+    /// have.
     Ways(Vec<(Way, Held)>),
 }
 
 impl Part {
-    /// `None`: others do everything that we could.
+    /// `None`: other senders do everything that we could do.
     fn take(spool: &Spool, configured: Configured) -> io::Result<Option<Part>> {
         if let Some(held) = spool.try_lock()? {
             return Ok(Some(Part::Whole { _held: held }));
@@ -130,12 +133,13 @@ impl Part {
     }
 }
 
-/// The spool, with what the journal asks for, once there is room: on a full disk the session may have ended, and nobody else is
-/// there to try again. After this we hold nothing of that session.
+/// The spool, with what the journal asks for, once the disk has room. The session may have ended, and then no other
+/// process would try again. After this we hold no file of that session.
 fn collected_with_room(arguments: &[String], settings: &Settings) -> Result<Option<Spool>, SenderError> {
     let given_up = Instant::now() + LIFETIME.unsigned_abs();
     let given = Given::take(arguments)?;
     loop {
+        // A pause and not an event: no file system reports that it has room again.
         match given.collected(settings) {
             Err(error) if error.is_full_disk() && Instant::now() < given_up => std::thread::sleep(ROOM_AGAIN),
             other => return Ok(other?),
@@ -186,7 +190,8 @@ fn named(arguments: &[String], name: &str) -> io::Result<Option<Dir>> {
     Ok(number.map(inherited).transpose()?.map(Dir::adopt))
 }
 
-/// The home that a session is in. One that was put away meanwhile has nothing more to tell: its end was told before.
+/// The home that a session is in. A session that was archived meanwhile needs no notification: that of its end was sent
+/// before.
 fn home_of(folder: &Folder) -> io::Result<Option<Home>> {
     let path = std::fs::read_link(path_of(folder.dir()))?;
     let sessions = path.parent().filter(|sessions| sessions.ends_with("sessions"));
@@ -210,16 +215,16 @@ fn send_all(spool: &Spool, configured: Configured, part: &Part) {
 /// Sends on one way.
 struct Worker<'a> {
     way: Way,
-    /// All that this process sends on.
+    /// All ways that this process sends on.
     ways: &'a [Way],
-    /// This process is the one sender. Else it has the lock of the way already.
+    /// This process is the only sender. Otherwise it has the lock of the way already.
     is_whole: bool,
-    /// The lock of the way, where the one sender needs it: see [`Part::Ways`].
+    /// The lock of the way, where the only sender needs it: see [`Part::Ways`].
     own: Option<Held>,
     spool: &'a Spool,
     configured: Configured,
     shift: &'a Shift,
-    /// How often each has failed, and when it is tried next.
+    /// How often each notification has failed, and when it is tried next.
     failed: HashMap<String, (u32, Instant)>,
 }
 
@@ -235,7 +240,7 @@ impl Worker<'_> {
                 self.attempt_when_due(record);
             }
             self.shift.end_work();
-            // What waits for others keeps us, too: more may come for this way meanwhile.
+            // While something waits for other ways, this thread stays, too: more may come for this way meanwhile.
             if !records.iter().any(|record| record.waits_for_any(self.ways)) && self.shift.ends() {
                 return;
             }
@@ -243,12 +248,13 @@ impl Worker<'_> {
         }
     }
 
-    /// A process that sends only what needs its variable has nothing to do when the settings want something else.
+    /// A process that sends only what needs its variable has nothing to do when the settings do not use that variable
+    /// any more.
     fn is_needed(&self) -> bool {
         self.is_whole || (self.configured)().is_some_and(|settings| settings.has_variable_for(self.way))
     }
 
-    /// Whether this process is the one that sends this way.
+    /// Whether this process has the lock of this way.
     fn has_way(&mut self) -> bool {
         if self.is_whole && self.own.is_none() {
             self.own = self.spool.try_lock_way(self.way).ok().flatten();
@@ -272,7 +278,7 @@ impl Worker<'_> {
         }
         let settings = (self.configured)();
         if settings.as_ref().is_some_and(|settings| settings.has_variable_for(self.way)) && !self.has_way() {
-            // Nothing tells that the process which sends this way is gone.
+            // The exit of the process that sends this way is not reported, so it is tried again later.
             let failures = self.failed.get(id).map_or(0, |(failures, _)| *failures);
             self.failed.insert(id.clone(), (failures, Instant::now() + LOOK_AGAIN));
             return;
@@ -296,7 +302,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A note that cannot be written costs another attempt with the same id, after a pause.
+    /// If the result cannot be recorded, the notification is sent again with the same id, after a pause.
     fn note(&mut self, id: &str, state: Standing, tries: u32, error: Option<String>) {
         let noted = self.spool.note(id, self.way, Delivery { state, tries, error });
         if noted.is_err() && state != Standing::Waiting {
@@ -304,13 +310,13 @@ impl Worker<'_> {
         }
     }
 
-    /// When something is to be done next, if nothing changes.
+    /// When the next attempt is due, if nothing changes.
     fn next(&self, records: &[Record]) -> Option<Instant> {
         let due = |record: &Record| self.failed.get(&record.message.id).map_or_else(Instant::now, |(_, due)| *due);
         records.iter().filter(|record| record.waits_for(self.way)).map(due).min()
     }
 
-    /// Waits until the folder changes, the shift is over, or the time has come.
+    /// Waits until the folder changes, the shift is over, or the time is reached.
     fn wait(&self, watcher: Option<&Watcher>, until: Option<Instant>) {
         let over = self.shift.over();
         let is_blind = watcher.is_none() || over.is_none();
@@ -320,13 +326,13 @@ impl Worker<'_> {
         let interests: Vec<Interest<'_>> = folder.into_iter().chain(over).collect();
         let changed = ready::wait(&interests, until).is_ok_and(|ready| ready.contains(&true));
         if let Some(watcher) = watcher.filter(|_| changed) {
-            // What has changed is seen by looking.
+            // What has changed is found by reading the folder.
             let _ = watcher.changed();
         }
     }
 }
 
-/// How long to wait after so many failures.
+/// How long to wait after this many failures.
 fn pause_after(failures: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
 }

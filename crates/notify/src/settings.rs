@@ -1,4 +1,4 @@
-//! `[notify]` of config.toml, checked: what is told, when, and which ways.
+//! `[notify]` of config.toml, checked: what is sent, when, and on which ways.
 
 use jiff::Timestamp;
 use jiff::civil::Time;
@@ -16,9 +16,9 @@ pub struct Settings {
     pub quiet: Option<Quiet>,
     /// Through the notification service of the desktop.
     pub desktop: bool,
-    /// A program that gets it.
+    /// A program that gets the notification.
     pub command: Option<Command>,
-    /// A server that gets it as JSON.
+    /// A server that gets the notification as JSON.
     pub webhook: Option<Http>,
     /// A topic of an ntfy server.
     pub ntfy: Option<Http>,
@@ -27,9 +27,9 @@ pub struct Settings {
 /// A program, and how long it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// It and its arguments; never empty.
+    /// The program and its arguments; never empty.
     pub argv: Vec<String>,
-    /// Then it is killed, and tried again later.
+    /// After this time it is killed, and tried again later.
     pub timeout: Duration,
 }
 
@@ -44,7 +44,7 @@ pub struct Http {
     pub timeout: Duration,
 }
 
-/// Where a secret is. Never itself in config.toml, which people show to each other.
+/// Where a secret is. The secret itself is never in config.toml, which people show to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Secret {
     /// The first line of a file.
@@ -54,7 +54,7 @@ pub enum Secret {
 }
 
 impl Secret {
-    /// Reads it; the error is in words.
+    /// Reads the secret; the error is a text for people.
     pub fn read(&self) -> Result<String, String> {
         let text = match self {
             Secret::File(path) => {
@@ -130,8 +130,8 @@ impl Way {
 }
 
 impl Settings {
-    /// Whether this way needs a variable of the environment that this process has. Another process may not have it, so one
-    /// that has it sends.
+    /// Whether this way needs a variable of the environment that this process has. Another process may not have it, so
+    /// a process that has it sends.
     #[must_use]
     pub fn has_variable_for(&self, way: Way) -> bool {
         let http = match way {

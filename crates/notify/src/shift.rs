@@ -1,20 +1,20 @@
-//! The threads of a sender end together. One that has nothing to do while another waits for a server must stay: more may come for its way, and
-//! no other process sends that.
+//! The threads of a sender end together. A thread that has nothing to do while another one waits for a server must
+//! stay: more may come for its way, and no other process sends on it.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-/// What the threads of the ways know of each other.
+/// The state that the threads of the ways share.
 pub(crate) struct Shift {
     state: Mutex<ShiftState>,
-    /// Readable when the shift is over. Where there is none, they look again after a while.
+    /// Readable when the shift is over. Where there is no eventfd, the threads look again after a while.
     over: Option<OwnedFd>,
 }
 
 #[derive(Default)]
 struct ShiftState {
-    /// So many threads look for what waits, or send it.
+    /// How many threads look for what waits, or send it.
     busy: usize,
     is_over: bool,
 }
@@ -33,14 +33,14 @@ impl Shift {
         self.with(|state| state.busy -= 1);
     }
 
-    /// Whether a thread that found that nothing waits may end: when none is at work, and then all of them.
+    /// Whether a thread that found nothing waiting may end: only when no thread is at work, and then all of them end.
     pub fn ends(&self) -> bool {
         let ends = self.with(|state| {
             state.is_over |= state.busy == 0;
             state.is_over
         });
         if let Some(over) = self.over.as_ref().filter(|_| ends) {
-            // Nothing is lost when it cannot be written: it is readable then.
+            // A write that fails does no harm: the eventfd is full then, and so readable.
             let _ = rustix::io::write(over, &1u64.to_ne_bytes());
         }
         ends
@@ -50,7 +50,7 @@ impl Shift {
         self.with(|state| state.is_over)
     }
 
-    /// To be waited for.
+    /// A descriptor that is readable when the shift is over.
     pub fn over(&self) -> Option<BorrowedFd<'_>> {
         self.over.as_ref().map(AsFd::as_fd)
     }

@@ -1,9 +1,10 @@
-//! `$OSTLER_HOME/notify/`: what is to be sent, one file for each notification, named like its id. Nothing is in a process's memory
-//! alone, so a sender may be killed at any time.
+//! `$OSTLER_HOME/notify/`: what is to be sent, one file for each notification, named like its id. Nothing is only in
+//! the memory of a process, so a sender may be killed at any time.
 //!
-//! A file is put there once and never again: one whose notification has been sent stays for as long as the journal could still ask for it.
-//! That is what makes a notification arrive once, whichever keeper or sender was killed in between. (Between an answer of a
-//! server and the note of it here, only the server can know: it gets the same id again.)
+//! A file is put there once and never again: after its notification was sent, it stays for as long as the journal could
+//! still ask for it. So a notification arrives once, whichever keeper or sender is killed in between. (If a sender is
+//! killed between the answer of a server and the record of it here, the server gets the same id again, and only the
+//! server can recognise it.)
 
 use crate::message::Message;
 use crate::settings::{Settings, Way};
@@ -24,26 +25,26 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// A moment that is so long ago is given up, or not told at all.
+/// The notification of a moment that is longer ago is given up, or not made at all.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
-/// What was sent is remembered for longer than a journal is asked for it.
+/// How long sent notifications are remembered: longer than a journal can ask for them.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(2);
 
-/// What was given up is shown for so long.
+/// How long notifications that were given up are shown.
 const SHOWN: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Held by the one sender. It is not empty while something may wait.
+/// Held by the only sender. The file is not empty while something may wait.
 const SENDER_LOCK: &str = "sender.lock";
-/// Held while a file is read and written again.
+/// Held while a notification's file is read and rewritten.
 const FILES_LOCK: &str = "files.lock";
 
-/// How far one way has got with one notification.
+/// The state of one notification on one way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// Whether it has arrived.
     pub state: Standing,
-    /// How often that was tried.
+    /// How often it was tried.
     #[serde(default)]
     pub tries: u32,
     /// Why it has not arrived, by the last attempt.
@@ -59,9 +60,9 @@ pub enum Standing {
     Waiting,
     /// It has.
     Sent,
-    /// It has not for an hour, and is not tried any more.
+    /// It has not arrived within an hour, and is not tried any more.
     GivenUp,
-    /// Nobody wants it any more: the way is not configured now, or a person cleared it.
+    /// It is not to be sent any more: the way is not configured now, or a person cleared it.
     Dropped,
     /// From a newer version.
     #[serde(other)]
@@ -78,7 +79,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// How far this way has got with it, if it is to be sent that way.
+    /// Its state on this way, if it is to be sent this way.
     #[must_use]
     pub fn delivery(&self, way: Way) -> Option<&Delivery> {
         self.ways.get(way.word())
@@ -110,7 +111,7 @@ impl Record {
             .map(|(way, delivery)| (way.as_str(), delivery))
     }
 
-    /// How long ago the moment was; a clock that was set back makes nothing older.
+    /// How long ago the moment was; if the clock was set back, it does not get older.
     #[must_use]
     pub fn age(&self) -> SignedDuration {
         clock::now().duration_since(self.message.at)
@@ -135,7 +136,7 @@ impl Spool {
         home.root().join("notify")
     }
 
-    /// Opens it, making it where needed.
+    /// Opens it, and creates it where needed.
     pub fn open(home: &Home) -> Result<Spool, StoreError> {
         let path = Spool::path_in(home);
         Ok(Spool { dir: home.open_or_make(&path)?, path })
@@ -163,35 +164,35 @@ impl Spool {
         &self.path
     }
 
-    /// Becomes the one sender. `None`: there is one.
+    /// Takes the lock of the only sender. `None`: another process holds it.
     pub fn try_lock(&self) -> io::Result<Option<Held>> {
         lock::try_exclusive(self.dir.file(SENDER_LOCK, OFlags::RDWR | OFlags::CREATE)?)
     }
 
-    /// Notes that something may wait from now on, until a sender finds that nothing does.
+    /// Records that something may wait from now on, until a sender finds that nothing does.
     pub fn note_work(&self) -> io::Result<()> {
         let file = self.dir.file(SENDER_LOCK, OFlags::RDWR | OFlags::CREATE)?;
         rustix::io::pwrite(&file, b"1", 0)?;
         Ok(())
     }
 
-    /// Notes that nothing waits. The caller is the sender.
+    /// Records that nothing waits. The caller is the sender.
     pub fn note_rest(&self) -> io::Result<()> {
         Ok(rustix::fs::ftruncate(self.dir.file(SENDER_LOCK, OFlags::RDWR | OFlags::CREATE)?, 0)?)
     }
 
-    /// Whether something may wait, as far as one look at a file tells.
+    /// Whether something may wait, as far as the size of one file shows.
     #[must_use]
     pub fn may_have_work(home: &Home) -> bool {
         std::fs::metadata(Spool::path_in(home).join(SENDER_LOCK)).is_ok_and(|about| about.len() > 0)
     }
 
-    /// Becomes the one that sends this way, where a secret is known to some processes only. `None`: there is one.
+    /// Takes the lock of one way, where only some processes know its secret. `None`: another process holds it.
     pub fn try_lock_way(&self, way: Way) -> io::Result<Option<Held>> {
         lock::try_exclusive(self.dir.file(&format!("{}.lock", way.word()), OFlags::RDWR | OFlags::CREATE)?)
     }
 
-    /// Puts here what the journal of a session asks for, as far as it is not here already.
+    /// Adds the notifications that the journal of a session asks for, unless they are here already.
     pub fn collect(&self, folder: &Folder, settings: &Settings) -> Result<(), StoreError> {
         let ways = settings.ways();
         let session = folder.session()?;
@@ -227,8 +228,8 @@ impl Spool {
         self.read(&file_name(id)).ok().flatten()
     }
 
-    /// Notes how far a way has got. Nothing is noted of a notification that was deleted meanwhile. One that a person has cleared meanwhile stays
-    /// so, unless it has arrived.
+    /// Records the state on one way. Nothing is recorded for a notification that was deleted meanwhile. A notification
+    /// that a person has cleared meanwhile stays cleared, unless it has arrived.
     pub fn note(&self, id: &str, way: Way, delivery: Delivery) -> io::Result<()> {
         self.change(id, |record| {
             if record.waits_for(way) || delivery.state == Standing::Sent {
@@ -237,7 +238,7 @@ impl Spool {
         })
     }
 
-    /// Gives up everything that waits, and forgets what was given up before. What was sent stays known, so that it is not sent again.
+    /// Drops everything that waits or was given up. What was sent is still remembered, so that it is not sent again.
     pub fn clear(&self) -> io::Result<usize> {
         let mut cleared = 0;
         for record in self.records() {
@@ -264,7 +265,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Deletes what is neither waited for nor shown any more. The caller is the sender.
+    /// Deletes notifications that neither wait nor have to be remembered or shown any more. The caller is the sender.
     pub fn tidy(&self) -> io::Result<()> {
         let _held = self.lock_files()?;
         for record in self.records().iter().filter(|record| record.is_to_be_forgotten()) {
@@ -295,7 +296,8 @@ impl Spool {
     }
 }
 
-/// The end of a session that ended with no keeper is noted by processes that do not know what is wanted.
+/// The moment that the settings ask for. The end of a session that ended with no keeper is recorded by processes that
+/// do not know the settings.
 fn wanted(noted: Moment, event: &Event, settings: &Settings) -> Option<Moment> {
     let is_wanted = |moment: &Moment| settings.wanted.moments.contains(moment);
     let end = matches!(event, Event::Ended { .. }).then_some(Moment::Ended);
@@ -319,7 +321,7 @@ fn is_of(name: &str, session: SessionId) -> bool {
     name.strip_prefix(session.as_str()).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// When it is given up, if it has not arrived by then.
+/// When a notification is given up, if it has not arrived by then.
 #[must_use]
 pub fn given_up_at(record: &Record) -> Timestamp {
     record.message.at.checked_add(LIFETIME).unwrap_or(Timestamp::MAX)
@@ -387,7 +389,7 @@ mod tests {
         assert_eq!(spool.clear().unwrap(), 0);
         spool.forget(SessionId::parse("abcd2345").unwrap()).unwrap();
         assert_eq!(ids(&spool), ["abcd2346-1"]);
-        // Of what is gone nothing is noted.
+        // Nothing is recorded for a notification that was deleted.
         let sent = Delivery { state: Standing::Sent, tries: 1, error: None };
         spool.note("abcd2345-1", Way::Webhook, sent).unwrap();
         assert_eq!(ids(&spool), ["abcd2346-1"]);

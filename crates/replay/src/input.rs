@@ -1,4 +1,4 @@
-//! What the player is given, and whether it is what the recorded agent was given.
+//! The input of the player, and whether it is the input that the recorded agent got.
 
 use crate::substitution::Substitution;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use std::io::{self, BufRead, BufReader, Stdin};
 
 pub struct Input(BufReader<Stdin>);
 
-/// What came where something was expected.
+/// What was read where recorded input was expected.
 #[derive(Debug)]
 pub enum Given {
     Expected,
-    /// Nothing more will come: the process that kept us wants us to leave.
+    /// The input has ended: the session asks the player to exit.
     End,
     Else(String),
 }
@@ -20,7 +20,7 @@ impl Input {
         Input(BufReader::new(io::stdin()))
     }
 
-    /// Waits for a line, or where no line end was recorded for everything up to the end.
+    /// Waits for a line; if the recorded input has no line end, for everything up to the end of input.
     pub fn expect(&mut self, recorded: &crate::Text, names: &mut Substitution) -> io::Result<Given> {
         let mut bytes = Vec::new();
         if recorded.whole {
@@ -36,14 +36,14 @@ impl Input {
         Ok(if agrees(&recorded.text, given, names) { Given::Expected } else { Given::Else(given.to_owned()) })
     }
 
-    /// Waits until nothing more comes.
+    /// Waits for the end of input.
     pub fn expect_end(&mut self) -> io::Result<Given> {
         let mut line = String::new();
         Ok(if self.0.read_line(&mut line)? == 0 { Given::End } else { Given::Else(line.trim_end().to_owned()) })
     }
 }
 
-/// Whether both say the same. Names differ every time; the one that a message has now is learned.
+/// Whether both have the same meaning. Ids differ every time; the present id of a message is learned.
 fn agrees(recorded: &str, given: &str, names: &mut Substitution) -> bool {
     if recorded == given {
         return true;
@@ -60,7 +60,7 @@ fn agrees(recorded: &str, given: &str, names: &mut Substitution) -> bool {
     gist(&recorded) == gist(&given)
 }
 
-/// What a line of JSON asks for: its kind, the words of a message, yes or no, what kind of control.
+/// The meaning of a line of JSON: its kind, the text of a message, yes or no, what kind of control.
 fn gist(line: &Value) -> [Option<&Value>; 4] {
     ["/type", "/message/content", "/response/response/behavior", "/request/subtype"].map(|place| line.pointer(place))
 }

@@ -1,10 +1,11 @@
-//! Recordings of real agents, so that what was learned from one once is checked for ever, without its program, an account
-//! or a network.
+//! Recordings of real agents. With them, what was once learned from an agent is tested from then on, without its
+//! program, an account or a network.
 //!
-//! * [`Recording`] is the file: everything that went in and out of an agent's processes, with the pauses in between, and
-//!   what they wrote into their transcript. `cargo xtask record` writes it; nobody else does.
-//! * [`main`] is the process that stands in for the agent: it reads where the agent read, prints what it printed, writes
-//!   the transcript as late as it did, and ends as it ended. `ostler run replay:FILE` keeps it like any other agent.
+//! * [`Recording`] is the file: everything that went in and out of an agent's processes, with the pauses in between,
+//!   and what they wrote to their transcript. Only `cargo xtask record` writes it.
+//! * [`main`] is the process that replaces the agent: it reads where the agent read, prints what the agent printed,
+//!   writes the transcript as late as the agent did, and ends as the agent ended. `ostler run replay:FILE` keeps it
+//!   like any other agent.
 
 #![forbid(unsafe_code)]
 
@@ -17,8 +18,8 @@ mod told;
 
 pub use options::check_arguments;
 pub use player::main;
-pub use recording::{Deed, End, Recording, Run, Step, Text, Unreadable};
+pub use recording::{Action, End, Recording, Run, Step, Text, Unreadable};
 pub use told::{Cue, Told};
 
-/// Where a recorded process worked, as recordings call it.
+/// The folder in which a recorded process worked, as it is named in recordings.
 pub const WORK: &str = "/recorded/work";

@@ -1,15 +1,15 @@
-//! What the player is told on its command line.
+//! The command line of the player.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub struct Options {
     pub file: PathBuf,
-    /// The name that this session has for the conversation.
+    /// This session's id of the conversation.
     pub conversation: String,
-    /// What stands in for the agent's home folder.
+    /// The folder that replaces the agent's home folder.
     pub home: PathBuf,
-    /// Where the transcript goes; where the recorded agent had it when not said.
+    /// Where the transcript is written; `None`: where the recorded agent wrote it.
     pub transcript: Option<PathBuf>,
     pub speed: Speed,
 }
@@ -17,7 +17,7 @@ pub struct Options {
 /// How long the pauses are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// So many times faster than recorded.
+    /// This many times faster than recorded.
     Times(f64),
     /// No pauses at all.
     Max,
@@ -33,7 +33,7 @@ impl Speed {
 }
 
 impl Options {
-    /// The file, then what ostler adds, then what a person put behind `--`.
+    /// The file, then the arguments that ostler adds, then the arguments that a person gave after `--`.
     pub fn read(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         let file = words.next().ok_or("no recording is named")?.into();
         let (mut conversation, mut home, mut transcript, mut speed) = (None, None, None, Speed::Times(1.0));
@@ -52,17 +52,17 @@ impl Options {
     }
 }
 
-/// What is wrong with the words that a person put behind `--`, before anything is started.
+/// Checks the arguments that a person gave after `--`, before anything is started.
 ///
 /// # Errors
-/// In words.
+/// When an argument is wrong; the text says what is wrong.
 pub fn check_arguments(words: &[String]) -> Result<(), String> {
     let given = ["file", "--conversation", "", "--home", ""].map(str::to_owned);
     Options::read(given.into_iter().chain(words.iter().cloned())).map(drop)
 }
 
 fn read_speed(word: &str) -> Result<Speed, String> {
-    // Slower than a thousandth, a pause might not fit into a duration.
+    // At less than a thousandth of the speed, a pause might not fit into a duration.
     let wrong = || format!("--speed {word} is not a speed (examples: 10 for ten times faster, max for no pauses)");
     match word {
         "max" => Ok(Speed::Max),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_in_words() {
+    fn invalid_arguments_are_refused_with_a_reason() {
         for wrong in ["0", "-1", "nan", "inf", "fast"] {
             assert!(read(&["--speed", wrong]).is_err_and(|words| words.contains("is not a speed")), "{wrong}");
         }

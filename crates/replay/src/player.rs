@@ -1,12 +1,12 @@
-//! The process that plays a recording: the same words at the same pace, waiting wherever the agent had waited for
-//! somebody, and the same end.
+//! The process that plays a recording: it prints the same text at the same pace, waits wherever the agent waited for
+//! input, and ends in the same way.
 //!
-//! It cannot make anything up. Who tells it something else than what was recorded is told so on standard error, and it
-//! exits with 1.
+//! It cannot invent anything. If its input differs from the recorded input, it reports that on standard error and exits
+//! with 1.
 
 use crate::input::{Given, Input};
 use crate::options::Options;
-use crate::recording::{Deed, End, Recording, Run, Text, Unreadable};
+use crate::recording::{Action, End, Recording, Run, Text, Unreadable};
 use crate::substitution::Substitution;
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a recording does not go on.
+/// Why a recording cannot continue.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
     #[error("{0}")]
@@ -28,17 +28,17 @@ enum Trouble {
     #[error("the recording has {there} runs, and all of them are played; it cannot continue")]
     NoFurtherRun { there: usize },
     #[error("recorded was {recorded}, but this is {given}; a recording cannot answer that")]
-    ToldElse { recorded: String, given: String },
+    OtherInput { recorded: String, given: String },
     #[error("input or output: {0}")]
     Stream(#[from] io::Error),
 }
 
-/// Plays the next run of a recording and gives the code to exit with.
+/// Plays the next run of a recording and returns the exit code.
 pub fn main(words: impl Iterator<Item = String>) -> i32 {
     match Options::read(words).map_err(Trouble::Usage).and_then(|options| play(&options)) {
         Ok(code) => code,
         Err(trouble) => {
-            // Nobody may be reading it, which changes nothing.
+            // If standard error is closed, the exit code is still the same.
             let _ = writeln!(io::stderr(), "replay: {trouble}");
             1
         }
@@ -85,9 +85,9 @@ impl Count {
     }
 }
 
-/// SIGINT ends us like any program, unless the recorded agent took it as a request.
+/// SIGINT ends the player like any program, unless the recorded agent handled it as a request.
 fn listen(run: &Run) -> io::Result<Option<Signals>> {
-    let took = run.steps.iter().any(|step| step.deed == Deed::Interrupted);
+    let took = run.steps.iter().any(|step| step.action == Action::Interrupted);
     let died = run.end() == Some(End::Signal(Signal::INT.as_raw()));
     (took && !died).then(|| Signals::take(&[Signal::INT])).transpose()
 }
@@ -105,32 +105,34 @@ impl Player<'_> {
     fn play(mut self, run: &Run) -> Result<i32, Trouble> {
         let mut begun = false;
         for step in &run.steps {
-            let ours = !matches!(step.deed, Deed::Reads(_) | Deed::InputEnds | Deed::Interrupted);
+            let ours = !matches!(step.action, Action::Reads(_) | Action::InputEnds | Action::Interrupted);
             if ours {
-                // Nothing is waited for: the pause itself is part of what is played. Before what others did, it was theirs.
+                // The sleep does not wait for an event: the pause itself is part of what is played. Before input and
+                // signals there is no pause: the player waits for them.
+                // The recorded pause of the agent itself, which is part of what is played.
                 std::thread::sleep(self.options.speed.pause(step.pause_ms));
             }
-            // A process that nobody has told anything has not played its run.
+            // A process that got no input has not played its run.
             if ours && !begun {
                 self.count.one_more()?;
                 begun = true;
             }
-            match &step.deed {
-                Deed::Reads(text) => match self.input.expect(text, &mut self.names)? {
+            match &step.action {
+                Action::Reads(text) => match self.input.expect(text, &mut self.names)? {
                     Given::Expected => {}
                     Given::End => return Ok(0),
-                    Given::Else(given) => return Err(told_else(&text.text, &given)),
+                    Given::Else(given) => return Err(other_input(&text.text, &given)),
                 },
-                Deed::InputEnds => match self.input.expect_end()? {
+                Action::InputEnds => match self.input.expect_end()? {
                     Given::Expected | Given::End => {}
-                    Given::Else(given) => return Err(told_else("the end of input", &given)),
+                    Given::Else(given) => return Err(other_input("the end of input", &given)),
                 },
-                Deed::Interrupted => self.await_interrupt()?,
-                Deed::Prints(text) => self.write(&mut io::stdout().lock(), text)?,
-                Deed::Complains(text) => self.write(&mut io::stderr().lock(), text)?,
-                Deed::Saves(text) => self.save(text)?,
-                Deed::Ends(End::Exit(code)) => return Ok(*code),
-                Deed::Ends(End::Signal(number)) => return Ok(die_of(*number)),
+                Action::Interrupted => self.await_interrupt()?,
+                Action::Prints(text) => self.write(&mut io::stdout().lock(), text)?,
+                Action::PrintsError(text) => self.write(&mut io::stderr().lock(), text)?,
+                Action::Saves(text) => self.save(text)?,
+                Action::Ends(End::Exit(code)) => return Ok(*code),
+                Action::Ends(End::Signal(number)) => return Ok(die_of(*number)),
             }
         }
         Ok(0)
@@ -149,7 +151,7 @@ impl Player<'_> {
         self.write(&mut file, text).map_err(in_file(transcript))
     }
 
-    /// Where nobody listens, it ends us.
+    /// If SIGINT is not handled, it ends the player.
     fn await_interrupt(&self) -> io::Result<()> {
         let heard = || self.signals.as_ref().map_or(Ok(None), Signals::next);
         while heard()?.is_none() {
@@ -164,18 +166,19 @@ impl Player<'_> {
     }
 }
 
-/// Ends as the agent was ended; where the signal spares us, with the code that a shell would show.
+/// Ends by the same signal as the agent; if the signal does not end the player, with the exit code that a shell would
+/// show.
 fn die_of(number: i32) -> i32 {
     if let Some(signal) = Signal::from_named_raw(number) {
-        // Only a signal that does not exist can fail here.
+        // This fails only for a signal that does not exist.
         let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
     }
     128 + number
 }
 
-fn told_else(recorded: &str, given: &str) -> Trouble {
+fn other_input(recorded: &str, given: &str) -> Trouble {
     let short = |text: &str| text.chars().take(200).collect::<String>();
-    Trouble::ToldElse { recorded: short(recorded), given: short(given) }
+    Trouble::OtherInput { recorded: short(recorded), given: short(given) }
 }
 
 fn make_folder_of(file: &Path) -> Result<(), Trouble> {
@@ -187,7 +190,7 @@ fn in_file(file: &Path) -> impl FnOnce(io::Error) -> Trouble {
     move |error| Trouble::File { file, error }
 }
 
-/// A path as it stands inside a string of JSON.
+/// A path as it is written inside a string of JSON.
 fn json_text(path: &Path) -> String {
     let quoted = serde_json::Value::from(path.to_string_lossy()).to_string();
     quoted.trim_matches('"').to_owned()

@@ -1,4 +1,4 @@
-//! The file format: text, a line for each thing that happened, made to be read in a diff.
+//! The file format: text, one line for each event, made to be read in a diff.
 //!
 //! ```text
 //! ostler recording 1
@@ -15,10 +15,10 @@
 //! file proof "what a tool wrote\n"
 //! ```
 //!
-//! A step is the pause before it in milliseconds, a mark, and its text. The marks: `<` a line that the agent was given, `.`
-//! the end of its input, `^` a signal it was sent, `>` a line it printed, `!` one on its standard error, `+` one in its
-//! transcript, `=` its end. A text that no line end follows has a `~` behind its mark. Several processes of one
-//! conversation follow one another, each from its `run` line.
+//! A step is the pause before it in milliseconds, a mark, and its text. The marks: `<` a line that the agent was given,
+//! `.` the end of its input, `^` a signal it was sent, `>` a line it printed, `!` one on its standard error, `+` one in
+//! its transcript, `=` its end. A text without a line end has a `~` after its mark. Several processes of one
+//! conversation follow one another, each beginning with its `run` line.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub struct Recording {
     pub agent: String,
     pub version: String,
     pub scene: String,
-    /// The agent's own name for the conversation.
+    /// The agent's own id of the conversation.
     pub conversation: String,
     /// Its processes, one after the other; at least one.
     pub runs: Vec<Run>,
@@ -40,38 +40,38 @@ pub struct Recording {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
     pub argv: Vec<String>,
-    /// Below its home folder; `None` when it keeps none that is text.
+    /// Path below its home folder; `None` when it keeps no transcript that is text.
     pub transcript: Option<String>,
     pub steps: Vec<Step>,
-    /// What its tools left in its working directory.
+    /// The files that its tools wrote to its working directory.
     pub files: Vec<(String, String)>,
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Since the step before it.
     pub pause_ms: u64,
-    pub deed: Deed,
+    pub action: Action,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// It was given this.
+pub enum Action {
+    /// The agent was given this input.
     Reads(Text),
     /// Its input ended.
     InputEnds,
-    /// It was sent SIGINT, the one signal that agents take as a request.
+    /// The agent was sent SIGINT, the one signal that agents handle as a request.
     Interrupted,
     Prints(Text),
     /// On its standard error.
-    Complains(Text),
+    PrintsError(Text),
     /// Into its transcript.
     Saves(Text),
     Ends(End),
 }
 
-/// A line, or what stands where no line end followed.
+/// A line, or a text without a line end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     pub text: String,
@@ -102,7 +102,7 @@ impl Text {
         Text { text: text.into(), whole: true }
     }
 
-    /// With the line end that may belong to it.
+    /// The text, with its line end if it has one.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.text.clone().into_bytes();
@@ -114,13 +114,15 @@ impl Text {
 impl Run {
     /// What it printed, line by line.
     pub fn printed(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().filter_map(|step| if let Deed::Prints(text) = &step.deed { Some(&*text.text) } else { None })
+        self.steps
+            .iter()
+            .filter_map(|step| if let Action::Prints(text) = &step.action { Some(&*text.text) } else { None })
     }
 
     /// How it ended.
     #[must_use]
     pub fn end(&self) -> Option<End> {
-        self.steps.iter().find_map(|step| if let Deed::Ends(end) = step.deed { Some(end) } else { None })
+        self.steps.iter().find_map(|step| if let Action::Ends(end) = step.action { Some(end) } else { None })
     }
 }
 
@@ -128,7 +130,7 @@ impl Recording {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// When it is not a recording, or not a whole one.
+    /// When it is not a recording, or not a complete one.
     pub fn read(text: &str) -> Result<Recording, Unreadable> {
         let mut lines = text.split('\n').enumerate().map(|(index, line)| (index + 1, line));
         if lines.next().is_none_or(|(_, line)| line != TITLE) {
@@ -162,23 +164,23 @@ fn read_line(line: &str, runs: &mut Vec<Run>) -> Option<()> {
     match word {
         "transcript" => run.transcript = Some(rest.to_owned()),
         "file" => run.files.push(serde_json::from_str(rest).ok()?),
-        pause => run.steps.push(Step { pause_ms: pause.parse().ok()?, deed: read_deed(rest)? }),
+        pause => run.steps.push(Step { pause_ms: pause.parse().ok()?, action: read_action(rest)? }),
     }
     Some(())
 }
 
-fn read_deed(marked: &str) -> Option<Deed> {
+fn read_action(marked: &str) -> Option<Action> {
     let (mark, text) = marked.split_once(' ').unwrap_or((marked, ""));
     let (kind, whole) = mark.strip_suffix('~').map_or((mark, true), |kind| (kind, false));
     let text = || Text { text: text.to_owned(), whole };
     Some(match kind {
-        "<" => Deed::Reads(text()),
-        "." => Deed::InputEnds,
-        "^" => Deed::Interrupted,
-        ">" => Deed::Prints(text()),
-        "!" => Deed::Complains(text()),
-        "+" => Deed::Saves(text()),
-        "=" => Deed::Ends(match text().text.split_once(' ')? {
+        "<" => Action::Reads(text()),
+        "." => Action::InputEnds,
+        "^" => Action::Interrupted,
+        ">" => Action::Prints(text()),
+        "!" => Action::PrintsError(text()),
+        "+" => Action::Saves(text()),
+        "=" => Action::Ends(match text().text.split_once(' ')? {
             ("exit", code) => End::Exit(code.parse().ok()?),
             ("signal", number) => End::Signal(number.parse().ok()?),
             (_, _) => return None,
@@ -197,7 +199,7 @@ impl fmt::Display for Recording {
                 writeln!(f, "transcript {transcript}")?;
             }
             for step in &run.steps {
-                writeln!(f, "{:>6} {}", step.pause_ms, step.deed)?;
+                writeln!(f, "{:>6} {}", step.pause_ms, step.action)?;
             }
             for file in &run.files {
                 writeln!(f, "file {}", serde_json::json!(file))?;
@@ -207,21 +209,21 @@ impl fmt::Display for Recording {
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut marked = |mark: &str, text: &Text| {
             let open = if text.whole { "" } else { "~" };
             write!(f, "{mark}{open} {}", text.text)
         };
         match self {
-            Deed::Reads(text) => marked("<", text),
-            Deed::Prints(text) => marked(">", text),
-            Deed::Complains(text) => marked("!", text),
-            Deed::Saves(text) => marked("+", text),
-            Deed::InputEnds => write!(f, "."),
-            Deed::Interrupted => write!(f, "^ SIGINT"),
-            Deed::Ends(End::Exit(code)) => write!(f, "= exit {code}"),
-            Deed::Ends(End::Signal(number)) => write!(f, "= signal {number}"),
+            Action::Reads(text) => marked("<", text),
+            Action::Prints(text) => marked(">", text),
+            Action::PrintsError(text) => marked("!", text),
+            Action::Saves(text) => marked("+", text),
+            Action::InputEnds => write!(f, "."),
+            Action::Interrupted => write!(f, "^ SIGINT"),
+            Action::Ends(End::Exit(code)) => write!(f, "= exit {code}"),
+            Action::Ends(End::Signal(number)) => write!(f, "= signal {number}"),
         }
     }
 }
@@ -232,23 +234,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn deeds() -> impl Strategy<Value = Deed> {
+    fn actions() -> impl Strategy<Value = Action> {
         let text = || ("[^\n\r]{0,40}", any::<bool>()).prop_map(|(text, whole)| Text { text, whole });
         prop_oneof![
-            text().prop_map(Deed::Reads),
-            text().prop_map(Deed::Prints),
-            text().prop_map(Deed::Complains),
-            text().prop_map(Deed::Saves),
-            Just(Deed::InputEnds),
-            Just(Deed::Interrupted),
+            text().prop_map(Action::Reads),
+            text().prop_map(Action::Prints),
+            text().prop_map(Action::PrintsError),
+            text().prop_map(Action::Saves),
+            Just(Action::InputEnds),
+            Just(Action::Interrupted),
         ]
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(deeds in prop::collection::vec((0..100_000u64, deeds()), 0..20), file in ".{0,20}") {
-            let mut steps: Vec<Step> = deeds.into_iter().map(|(pause_ms, deed)| Step { pause_ms, deed }).collect();
-            steps.push(Step { pause_ms: 1, deed: Deed::Ends(End::Exit(3)) });
+        fn what_is_written_is_read_again(actions in prop::collection::vec((0..100_000u64, actions()), 0..20), file in ".{0,20}") {
+            let mut steps: Vec<Step> = actions.into_iter().map(|(pause_ms, action)| Step { pause_ms, action }).collect();
+            steps.push(Step { pause_ms: 1, action: Action::Ends(End::Exit(3)) });
             let run = Run { argv: vec!["a b".to_owned()], transcript: None, steps, files: vec![("f".to_owned(), file)] };
             let recording = Recording {
                 agent: "claude".to_owned(),

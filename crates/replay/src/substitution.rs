@@ -1,9 +1,9 @@
-//! The names of a recording, and what they are this time.
+//! The ids in a recording, and their present values.
 //!
-//! A conversation and its messages get new names in every session, and the proof that a turn is saved looks for
-//! them; so what is printed and saved carries those, not the recorded ones.
+//! A conversation and its messages get new ids in every session, and the proof that a turn is saved searches for them.
+//! So what is printed and saved contains the new ids, not the recorded ones.
 
-/// Recorded text and what stands for it now.
+/// Recorded text and its present replacement.
 #[derive(Default)]
 pub struct Substitution(Vec<(String, String)>);
 
@@ -18,7 +18,7 @@ impl Substitution {
         self.0.iter().fold(text.to_owned(), |text, (recorded, now)| text.replace(recorded, now))
     }
 
-    /// The same for a path, which may have the beginning of the conversation's name only.
+    /// The same for a path, which may contain only the beginning of the conversation's id.
     pub fn apply_to_path(&self, path: &str) -> String {
         let short = |name: &str| name.get(..8).map(str::to_owned);
         self.0.iter().fold(path.to_owned(), |path, (recorded, now)| {

@@ -1,12 +1,12 @@
-//! What people told the recorded agent, and when: a test that plays a recording through ostler has to do the same.
+//! What people sent to the recorded agent, and when: a test that plays a recording through ostler has to do the same.
 
-use crate::recording::{Deed, Recording, Run, Text};
+use crate::recording::{Action, Recording, Run, Text};
 use serde_json::Value;
 
-/// Something that a person did.
+/// An action of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cue {
-    /// How many lines the agent had printed by then.
+    /// How many lines the agent had printed before it.
     pub printed: usize,
     pub told: Told,
 }
@@ -19,27 +19,27 @@ pub enum Told {
 }
 
 impl Run {
-    /// What was told to this process, in order.
+    /// What was sent to this process, in order.
     #[must_use]
     pub fn cues(&self) -> Vec<Cue> {
         let (mut cues, mut printed, mut message) = (Vec::new(), 0, Vec::new());
         for step in &self.steps {
-            match &step.deed {
-                Deed::Reads(text) if self.takes_one_message() => message.extend(text.bytes()),
-                Deed::Reads(text) => cues.extend(in_line(&text.text).map(|told| Cue { printed, told })),
-                Deed::InputEnds if self.takes_one_message() => {
+            match &step.action {
+                Action::Reads(text) if self.takes_one_message() => message.extend(text.bytes()),
+                Action::Reads(text) => cues.extend(in_line(&text.text).map(|told| Cue { printed, told })),
+                Action::InputEnds if self.takes_one_message() => {
                     let text = String::from_utf8_lossy(&std::mem::take(&mut message)).into_owned();
                     cues.push(Cue { printed, told: Told::Message(text) });
                 }
-                Deed::Interrupted => cues.push(Cue { printed, told: Told::Interrupt }),
-                Deed::Prints(_) => printed += 1,
-                Deed::InputEnds | Deed::Complains(_) | Deed::Saves(_) | Deed::Ends(_) => {}
+                Action::Interrupted => cues.push(Cue { printed, told: Told::Interrupt }),
+                Action::Prints(_) => printed += 1,
+                Action::InputEnds | Action::PrintsError(_) | Action::Saves(_) | Action::Ends(_) => {}
             }
         }
         cues
     }
 
-    /// The messages among it.
+    /// Only the messages.
     #[must_use]
     pub fn messages(&self) -> Vec<String> {
         let messages = self.cues().into_iter().filter_map(|cue| match cue.told {
@@ -49,22 +49,22 @@ impl Run {
         messages.collect()
     }
 
-    /// Whether its input is the message itself; others read lines, of which many can come.
+    /// Whether its input is the message itself; other agents read lines, of which many can come.
     #[must_use]
     pub fn takes_one_message(&self) -> bool {
-        self.steps.iter().any(|step| matches!(&step.deed, Deed::Reads(Text { whole: false, .. })))
+        self.steps.iter().any(|step| matches!(&step.action, Action::Reads(Text { whole: false, .. })))
     }
 }
 
 impl Recording {
-    /// Whether somebody breaks a turn off in it, for which the player waits.
+    /// Whether a person interrupts a turn in it: then the player waits for the interrupt.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.runs.iter().flat_map(Run::cues).any(|cue| cue.told == Told::Interrupt)
     }
 
-    /// What is told without anybody resuming the conversation: of an agent with a process for each message everything,
-    /// else what its first process is told.
+    /// The messages that are sent without a resume of the conversation: all messages of an agent with one process per
+    /// message, else those to its first process.
     #[must_use]
     pub fn messages(&self) -> Vec<String> {
         let one_each = self.runs.iter().all(Run::takes_one_message);

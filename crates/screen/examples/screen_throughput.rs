@@ -1,4 +1,5 @@
-//! How fast the screen follows output, and what it takes: `cargo run --release -p ostler-screen --example screen_throughput`.
+//! How fast the screen processes output, and what it costs: `cargo run --release -p ostler-screen --example
+//! screen_throughput`.
 
 use ostler_screen::{PlainText, Screen, Size, printable, printable_lines};
 use std::fmt::Write;
@@ -13,7 +14,7 @@ fn main() {
     {
         measure(&format!("feed, {name}"), bytes.len(), || {
             let mut screen = Screen::new(SIZE);
-            // As much as one read of a pseudo-terminal brings.
+            // As much as one read of a pseudo-terminal returns.
             bytes.chunks(64 << 10).for_each(|read| screen.feed(read));
             screen.cursor()
         });
@@ -48,7 +49,7 @@ fn main() {
     measure("snapshot and restore, of bytes", snapshot.len(), || Screen::restore(&screen.snapshot()).is_ok());
 }
 
-/// What the kernel says this process holds in memory; 0 where it does not say.
+/// The resident memory of this process as the kernel reports it; 0 where it does not.
 fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

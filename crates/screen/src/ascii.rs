@@ -1,4 +1,4 @@
-//! Numbers into byte sequences.
+//! Writes formatted numbers into byte sequences.
 
 use std::fmt::Arguments;
 use std::io::Write;

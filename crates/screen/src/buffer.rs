@@ -1,4 +1,5 @@
-//! One of the two screens of a terminal, the primary or the alternate: its rows, and what belongs to it alone.
+//! One of the two screens of a terminal, the primary or the alternate: its rows, and the state that each screen has of
+//! its own.
 
 use crate::cursor::SavedCursor;
 use crate::keyboard::KeyboardStack;
@@ -13,19 +14,19 @@ pub(crate) struct Buffer {
     /// Never empty.
     rows: VecDeque<Row>,
     pub(crate) saved_cursor: SavedCursor,
-    /// Programs on one screen do not see what those on the other pushed.
+    /// Each screen has its own stack: programs on one screen do not see what those on the other pushed.
     pub(crate) keyboard: KeyboardStack,
-    /// Rows that left at the top, where they are collected.
+    /// Rows that scrolled off at the top; `None`: they are not collected.
     #[serde(skip)]
     scrolled_off: Option<ScrolledOff>,
 }
 
-/// The last rows that left at the top of a screen.
+/// The last rows that scrolled off at the top of a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScrolledOff {
     rows: VecDeque<Row>,
     most: usize,
-    /// There were rows before these that are not kept: too many came, or the program erased them.
+    /// There were rows before these that are not kept: there were too many, or the program erased them.
     pub(crate) is_cut: bool,
 }
 
@@ -38,7 +39,7 @@ impl ScrolledOff {
         self.rows.iter()
     }
 
-    /// Takes a row. Returns one that is no longer kept, whose memory can be used again.
+    /// Adds a row. Returns a row that is no longer kept, so that its memory can be used again.
     fn push(&mut self, row: Row) -> Row {
         let dropped = if self.rows.len() >= self.most {
             self.is_cut = true;
@@ -61,7 +62,7 @@ impl Buffer {
         }
     }
 
-    /// From now on keep the last rows that leave at the top.
+    /// From now on keeps the last rows that scroll off at the top.
     pub(crate) fn collect_scrolled_off(&mut self, scrolled_off: Option<ScrolledOff>) {
         self.scrolled_off = scrolled_off;
     }
@@ -70,12 +71,12 @@ impl Buffer {
         self.scrolled_off.as_ref()
     }
 
-    /// No longer collects.
+    /// Stops collecting.
     pub(crate) fn take_scrolled_off(&mut self) -> Option<ScrolledOff> {
         self.scrolled_off.take()
     }
 
-    /// Takes the first rows, which are about to be scrolled off, where they are collected.
+    /// If rows are collected, takes the first rows, which are about to scroll off.
     pub(crate) fn collect(&mut self, count: usize) {
         if let Some(scrolled_off) = &mut self.scrolled_off {
             for row in self.rows.range_mut(..count) {
@@ -85,12 +86,12 @@ impl Buffer {
         }
     }
 
-    /// The rows that were collected so far.
+    /// Takes the rows that were collected so far.
     pub(crate) fn drain_scrolled_off(&mut self) -> impl Iterator<Item = Row> {
         self.scrolled_off.iter_mut().flat_map(|scrolled_off| scrolled_off.rows.drain(..))
     }
 
-    /// The program has erased what scrolled off.
+    /// Drops the collected rows, because the program has erased them.
     pub(crate) fn erase_scrolled_off(&mut self) {
         if let Some(scrolled_off) = &mut self.scrolled_off {
             scrolled_off.rows.clear();
@@ -114,7 +115,7 @@ impl Buffer {
         std::mem::take(&mut self.rows)
     }
 
-    /// Puts rows in place; those that do not fit leave at the top.
+    /// Replaces the rows; those that do not fit scroll off at the top.
     pub(crate) fn set_rows(&mut self, mut rows: VecDeque<Row>, height: usize) {
         while rows.len() > height {
             if let Some(row) = rows.pop_front()
@@ -127,7 +128,7 @@ impl Buffer {
         self.rows = rows;
     }
 
-    /// Makes rows blank; the text above them no longer goes on there.
+    /// Makes rows blank; the text above them no longer continues there.
     pub(crate) fn clear(&mut self, rows: Range<usize>, style: Style, columns: usize) {
         if let Some(above) = rows.start.checked_sub(1) {
             self.rows[above].wrapped = false;
@@ -137,7 +138,7 @@ impl Buffer {
         }
     }
 
-    /// Moves the rows of `region` up by `count`; blank ones come in at its bottom.
+    /// Moves the rows of `region` up by `count`; blank rows are inserted at its bottom.
     pub(crate) fn scroll_up(&mut self, region: Range<usize>, count: usize, style: Style, columns: usize) {
         self.cut_wraps(region.clone());
         for _ in 0..count.min(region.len()) {
@@ -147,7 +148,7 @@ impl Buffer {
         }
     }
 
-    /// Moves the rows of `region` down by `count`; blank ones come in at its top.
+    /// Moves the rows of `region` down by `count`; blank rows are inserted at its top.
     pub(crate) fn scroll_down(&mut self, region: Range<usize>, count: usize, style: Style, columns: usize) {
         for _ in 0..count.min(region.len()) {
             let Some(mut row) = self.rows.remove(region.end - 1) else { return };
@@ -157,7 +158,7 @@ impl Buffer {
         self.cut_wraps(region);
     }
 
-    /// Text that wrapped over an edge of a scrolled region no longer goes on there.
+    /// Text that wrapped over an edge of a scrolled region no longer continues there.
     fn cut_wraps(&mut self, region: Range<usize>) {
         if region.start > 0 {
             self.rows[region.start - 1].wrapped = false;
@@ -165,7 +166,7 @@ impl Buffer {
         self.rows[region.end - 1].wrapped = false;
     }
 
-    /// Whether a buffer read from a file is one.
+    /// Whether a buffer read from a file is valid.
     pub(crate) fn is_sound(&self, rows: usize, columns: usize) -> bool {
         self.rows.len() == rows
             && self.rows.iter().all(|row| row.is_sound(columns))

@@ -9,7 +9,7 @@ pub(crate) enum Charset {
     LineDrawing,
 }
 
-/// What stands for the bytes 0x5f to 0x7e in the line drawing set.
+/// The characters for the bytes 0x5f to 0x7e in the line drawing set.
 const LINE_DRAWING: [char; 32] = [
     ' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─', '⎼', '⎽', '├', '┤',
     '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',

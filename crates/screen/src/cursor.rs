@@ -17,7 +17,7 @@ impl Cursor {
         self.row < rows && self.column < columns && (!self.wrap_pending || self.column + 1 == columns)
     }
 
-    /// Brings the cursor onto a screen of this size.
+    /// Moves the cursor onto a screen of this size.
     pub(crate) fn clamp(&mut self, rows: usize, columns: usize) {
         self.row = self.row.min(rows - 1);
         self.column = self.column.min(columns - 1);
@@ -25,7 +25,8 @@ impl Cursor {
     }
 }
 
-/// What saving the cursor (`ESC 7`) keeps. Restoring one that was never saved goes home in plain style.
+/// What saving the cursor (`ESC 7`) keeps. Restoring a cursor that was never saved moves it to the first cell, with the
+/// plain style.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedCursor {
     pub(crate) cursor: Cursor,

@@ -1,9 +1,9 @@
-//! The kitty keyboard protocol: flags that a program pushes when it starts and pops when it ends, so that the one
-//! before it finds the keyboard as it left it.
+//! The kitty keyboard protocol: flags that a program pushes when it starts and pops when it ends, so that the program
+//! before it has its own flags again.
 
 use serde::{Deserialize, Serialize};
 
-/// Programs nest a few deep; of more, the oldest are forgotten, as the protocol says.
+/// Programs are nested a few deep. Beyond this limit the oldest flags are dropped, as the protocol says.
 const DEPTH: usize = 16;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ impl KeyboardStack {
         self.0.truncate(self.0.len().saturating_sub(count));
     }
 
-    /// Changes the flags in force: 1 sets them all, 2 adds some, 3 takes some away.
+    /// Changes the current flags: 1 sets them all, 2 adds some, 3 removes some.
     pub(crate) fn set(&mut self, flags: u16, how: u16) {
         let flags = known(flags);
         let current = self.0.pop().unwrap_or(0);
@@ -32,7 +32,7 @@ impl KeyboardStack {
         });
     }
 
-    /// Oldest first; the last is in force.
+    /// Oldest first; the last ones are in force.
     pub(crate) fn flags(&self) -> &[u8] {
         &self.0
     }

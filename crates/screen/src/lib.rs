@@ -1,20 +1,20 @@
 //! The screen of a terminal session, from the bytes its program wrote.
 //!
-//! Nobody watches a terminal session most of the time; its output goes to a file. When somebody attaches, they must see
-//! what they would have seen all along, at once, whatever happened before. So: [`Screen`] is the state of a
-//! terminal after some prefix of the output. It can be written to a file and read back (`snapshot`, `restore`),
-//! so that attaching never replays more than the last stretch, and drawn onto a real terminal (`redraw`), after
-//! which the real one understands the following bytes as if it had read them all. [`PlainText`] makes readable text of the
-//! same bytes, and [`printable()`], [`printable_lines`] and [`printable_text`] make any untrusted text safe to show.
+//! Most of the time no terminal shows a terminal session; its output goes to a file. A person who attaches must see at
+//! once what they would have seen all along, whatever happened before. So [`Screen`] is the state of a terminal after
+//! some prefix of the output. It can be written to a file and read back (`snapshot`, `restore`), so that attaching
+//! never replays more than the last part of the output. It can be drawn onto a real terminal (`redraw`), which then
+//! interprets the following bytes as if it had read them all. [`PlainText`] makes readable text of the same bytes, and
+//! [`printable()`], [`printable_lines`] and [`printable_text`] make any untrusted text safe to show.
 //!
-//! The crate is pure: bytes in, bytes out, no clock, no files. It never panics on any input and its memory is bounded by
-//! the size of the screen, with [`Scrollback`] also by what that keeps.
+//! The crate is pure: bytes in, bytes out, no clock, no files. It never panics on any input. Its memory is bounded by
+//! the size of the screen, and with [`Scrollback`] also by the lines that this keeps.
 //!
-//! The emulator is our own, for the snapshot's sake. Of the two crates that come close, `avt` gives an accent a cell of
-//! its own, which shifts the rest of the line; `vt100` has neither line drawing nor tab stops nor insert mode and keeps the
-//! primary screen behind the alternate one to itself. Neither holds all that programs set, from the title to the keyboard
-//! protocol, and with a second scanner beside them for the rest, two parsers would have to agree on every byte.
-//! Here one parser and one state hold everything that a redraw must bring back. Both crates check it in the tests.
+//! The emulator is our own because of the snapshot. Two other crates come close. `avt` gives an accent a cell of its
+//! own, which shifts the rest of the line. `vt100` has neither line drawing nor tab stops nor insert mode, and gives no
+//! access to the primary screen behind the alternate one. Neither stores everything that programs set, from the title
+//! to the keyboard protocol. A second parser for the rest would have to agree with theirs on every byte. Here one
+//! parser and one state have everything that a redraw must restore. The tests check it against both crates.
 
 mod ascii;
 mod buffer;

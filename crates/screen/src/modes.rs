@@ -1,10 +1,10 @@
-//! What a program asked of the terminal besides drawing: how keys, mouse, focus and paste are reported, how the cursor
-//! looks. None of it changes the cells; all of it has to be there again when somebody attaches.
+//! What a program set in the terminal besides drawing: how keys, mouse, focus and paste are reported, how the cursor
+//! looks. None of it changes the cells; all of it has to be restored when a person attaches.
 
 use crate::ascii::push;
 use serde::{Deserialize, Serialize};
 
-/// Private modes that are on or off and interest nobody but the real terminal, with their usual setting.
+/// Private modes that are on or off and matter only to the real terminal, with their usual setting.
 const SWITCHES: [(u16, bool); 7] = [
     (1, false),    // cursor keys send application sequences
     (5, false),    // whole screen in reverse video
@@ -51,7 +51,7 @@ pub(crate) struct Modes {
 }
 
 impl Modes {
-    /// `CSI ? mode h` and `CSI ? mode l`. Modes not listed here are either the emulator's or nobody's.
+    /// `CSI ? mode h` and `CSI ? mode l`. Modes not listed here are handled by the emulator or ignored.
     pub(crate) fn set_private(&mut self, mode: u16, on: bool) {
         match mode {
             9 => self.mouse = tracking(on, MouseTracking::Press),
@@ -120,7 +120,7 @@ impl Modes {
     }
 }
 
-/// Turning any way of tracking off turns the mouse off.
+/// Turning off any kind of tracking turns the mouse off.
 fn tracking(on: bool, way: MouseTracking) -> MouseTracking {
     if on { way } else { MouseTracking::Off }
 }

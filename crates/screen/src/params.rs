@@ -1,16 +1,16 @@
-//! The numbers of a control sequence, `1;38:5:9` in `ESC [ 1;38:5:9 m`, kept in a fixed space.
+//! The numbers of a control sequence, `1;38:5:9` in `ESC [ 1;38:5:9 m`, in a fixed amount of memory.
 
 use crate::ascii::push;
 use serde::{Deserialize, Serialize};
 
-/// More than any real sequence has; what comes after is dropped.
+/// More than any real sequence has; further values are dropped.
 const LIMIT: usize = 32;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Params {
     values: [u16; LIMIT],
     length: u8,
-    /// Bit n: value n was joined to the one before it by a colon.
+    /// Bit n: a colon joined value n to the value before it.
     joined: u32,
     overflowed: bool,
 }
@@ -56,7 +56,7 @@ impl Params {
         self.values.get(..usize::from(self.length)).unwrap_or(&self.values)
     }
 
-    /// The value at `index`; an absent one is 0, as an empty one is.
+    /// The value at `index`; an absent or empty value is 0.
     pub(crate) fn get(&self, index: usize) -> u16 {
         self.values().get(index).copied().unwrap_or(0)
     }

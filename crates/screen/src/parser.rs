@@ -1,9 +1,9 @@
 //! Bytes into terminal actions: text, control characters, escape sequences, control strings.
 //!
-//! The parser is its own small state machine (after Paul Williams' description of the DEC terminals) because its state
-//! has to go into a snapshot: a sequence or a character cut in two by a read, or by the end of one process and the
-//! start of the next, is put together as if nothing had happened. It holds a bounded amount whatever comes: numbers
-//! have a fixed space, and of a control string only as much is kept as a window title may have.
+//! The parser is a small state machine of our own (after Paul Williams' description of the DEC terminals) because its
+//! state has to go into a snapshot: a sequence or a character that is cut in two, by a read or between two processes,
+//! is joined as if it had not been cut. Its memory is bounded for any input: numbers have a fixed amount, and of a
+//! control string only as much is kept as a window title may have.
 
 use crate::params::Params;
 use crate::utf8::{Partial, Step};
@@ -17,7 +17,7 @@ const SUB: u8 = 0x1a;
 const ESC: u8 = 0x1b;
 const DEL: u8 = 0x7f;
 
-/// Who carries out what the parser understood.
+/// Carries out what the parser has recognised.
 pub(crate) trait Perform {
     /// A run of printable ASCII.
     fn text(&mut self, ascii: &[u8]);
@@ -36,7 +36,7 @@ pub(crate) trait Perform {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Parser {
     state: State,
-    /// Only ever non-empty in the ground state.
+    /// Empty except in the ground state.
     partial: Partial,
 }
 
@@ -48,7 +48,7 @@ enum State {
         intermediate: Option<u8>,
     },
     Csi(Csi),
-    /// A malformed `ESC [ …`, read to its end and forgotten.
+    /// A malformed `ESC [ …`, read to its end and ignored.
     BadCsi,
     Text(ControlString),
 }
@@ -101,8 +101,8 @@ impl Parser {
         }
     }
 
-    /// Writes what was read of a character or a sequence that is not complete yet, for a terminal that will be given
-    /// the rest. Of a string that is not kept whole, an opening is written that makes the terminal skip to its end.
+    /// Writes what was read of an incomplete character or sequence, for a terminal that will be given the rest. For a
+    /// string that is not kept as a whole, it writes an introducer that makes the terminal skip the rest of the string.
     pub(crate) fn write_unfinished(&self, out: &mut Vec<u8>) {
         match &self.state {
             State::Ground => out.extend_from_slice(self.partial.bytes()),
@@ -194,7 +194,7 @@ impl Parser {
             ESC => self.state = State::Escape { intermediate: None },
             0x00..=0x1f => to.control(byte),
             DEL => {}
-            // A character that has no place in a sequence gives the sequence up and is shown.
+            // A character that cannot be part of a sequence cancels the sequence and is shown.
             _ => {
                 self.state = State::Ground;
                 self.ground(byte, to);
@@ -207,7 +207,7 @@ impl Parser {
             match self.partial.push(byte) {
                 Step::Unfinished => {}
                 Step::Finished(control @ '\u{80}'..='\u{9f}') => {
-                    // An eight-bit control is short for ESC and the letter 0x40 below it.
+                    // An eight-bit control is short for ESC and the byte 0x40 below it.
                     self.end_escape(None, (u32::from(control) - 0x40) as u8, to);
                 }
                 Step::Finished(character) => to.character(character),
@@ -252,7 +252,7 @@ impl ControlString {
         }
     }
 
-    /// Takes what cannot be the end of the string, at once; returns how much that was.
+    /// Takes the bytes that cannot be the end of the string, in one step; returns how many.
     fn take_run(&mut self, bytes: &[u8]) -> usize {
         let special = |&byte: &u8| byte < b' ' || byte == 0xc2 || byte == 0x9c;
         let run = bytes.iter().position(special).unwrap_or(bytes.len());
@@ -269,7 +269,7 @@ impl ControlString {
     fn end(&mut self, to: &mut impl Perform) {
         match self.kind {
             StringKind::Osc => {
-                // The first byte of an ending U+009C was taken for text.
+                // The first byte of a terminating U+009C was stored as text.
                 let payload = self.payload.strip_suffix(b"\xc2").unwrap_or(&self.payload);
                 to.osc(payload);
             }
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Writes down what it is told.
+    /// Records the calls.
     #[derive(Default)]
     struct Notes(Vec<String>);
 

@@ -1,9 +1,9 @@
-//! The screen as pieces of text that look the same, for code that draws it with other means than a terminal.
+//! The screen as pieces of text of the same style, for code that draws it by other means than a terminal.
 
 use crate::row::{Row, Shape};
 use crate::style::{Colour, Style};
 
-/// A colour as the program chose it; which colour that is, the one who draws decides.
+/// A colour as the program chose it; the code that draws decides which colour that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
     Default,
@@ -26,7 +26,7 @@ pub struct Look {
     pub struck: bool,
 }
 
-/// Text of one look in one row.
+/// Text of one style in one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub column: usize,
@@ -54,7 +54,7 @@ pub(crate) fn of_row(row: &Row) -> Vec<Piece> {
         let mut text = String::new();
         match cell.shape {
             Shape::Narrow | Shape::Wide => text.push(cell.character),
-            // Its character is in the piece already.
+            // The character is already in the piece.
             Shape::Tail => {}
         }
         text.extend(row.marks_in(column..column + 1).iter().map(|mark| mark.character));

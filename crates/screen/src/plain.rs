@@ -1,10 +1,10 @@
-//! Everything a program wrote to its terminal, as a reader would have seen it: plain text, line by line.
+//! Everything a program wrote to its terminal, as a person would have seen it: plain text, line by line.
 //!
-//! The bytes run through the same emulator as for the screen, so that progress bars, moved cursors and erased lines come
-//! out as they looked. A line is handed out when it scrolls off the top, the lines of the last screen at the
-//! end; text that was broken at the edge is one line again. What a full-screen program drew on the alternate screen
-//! counts only while it is shown at the end, as on a real terminal. No control character ever comes out, and memory
-//! stays that of one screen, however long the output or a single line of it.
+//! The bytes go through the same emulator as for the screen, so that progress bars, cursor movements and erased lines
+//! look as they did. A line is emitted when it scrolls off the top, the lines of the last screen at the end; text that
+//! was wrapped at the edge is one line again. What a full-screen program drew on the alternate screen counts only if it
+//! is shown at the end, as on a real terminal. No control character is ever emitted, and the memory is that of one
+//! screen, however long the output or a single line of it is.
 
 use crate::buffer::{Buffer, ScrolledOff};
 use crate::parser::{Csi, Parser, Perform};
@@ -12,7 +12,7 @@ use crate::row::Row;
 use crate::size::Size;
 use crate::terminal::Terminal;
 
-/// A run of text is carried out in pieces, so that not too many rows scroll off at once.
+/// Text is processed in pieces of this size, so that not too many rows scroll off at once.
 const PIECE: usize = 4096;
 
 /// Turns terminal output into plain text.
@@ -25,12 +25,12 @@ pub struct PlainText {
 impl PlainText {
     pub fn new(size: Size) -> PlainText {
         let mut terminal = Terminal::new(size);
-        // They are taken after each action.
+        // The collected rows are taken after each action.
         terminal.shown.collect_scrolled_off(Some(ScrolledOff::new(usize::MAX)));
         PlainText { terminal, parser: Parser::default(), line: String::new() }
     }
 
-    /// Takes the next bytes of the output. `emit` gets text in pieces, in order; lines in it end with `\n`.
+    /// Takes the next bytes of the output. `emit` is called with text in pieces, in order; lines in it end with `\n`.
     pub fn feed(&mut self, bytes: &[u8], emit: &mut dyn FnMut(&str)) {
         let mut recorder = Recorder { terminal: &mut self.terminal, line: &mut self.line, emit };
         self.parser.feed(bytes, &mut recorder);
@@ -42,7 +42,7 @@ impl PlainText {
         Recorder { terminal: &mut self.terminal, line: &mut self.line, emit }.hand_out();
     }
 
-    /// Hands out what is left on the screen, or on both when the alternate one is shown.
+    /// Emits what is left on the screen, or on both screens when the alternate one is shown.
     pub fn finish(mut self, emit: &mut dyn FnMut(&str)) {
         let columns = self.terminal.columns();
         let Terminal { shown, behind, .. } = &self.terminal;
@@ -59,11 +59,11 @@ fn emit_screen(buffer: &Buffer, columns: usize, line: &mut String, emit: &mut dy
     }
 }
 
-/// Hands out one row: with the end of the line, or, where the text goes on in the next row, without.
+/// Emits one row: with a line end, or without one if the text continues in the next row.
 fn emit_row(row: &Row, goes_on: bool, columns: usize, line: &mut String, emit: &mut dyn FnMut(&str)) {
     line.clear();
     if goes_on {
-        // A last column without a cell was too small for the wide character that begins the next row.
+        // The last column may have no cell: it was too small for the wide character that begins the next row.
         row.write_text(line, columns - 1);
     } else {
         row.write_text(line, 0);
@@ -73,7 +73,7 @@ fn emit_row(row: &Row, goes_on: bool, columns: usize, line: &mut String, emit: &
     emit(line);
 }
 
-/// Carries out actions and hands out what scrolled off after each.
+/// Carries out actions, and after each emits what has scrolled off.
 struct Recorder<'a> {
     terminal: &'a mut Terminal,
     line: &'a mut String,

@@ -1,15 +1,15 @@
-//! Untrusted text made fit for a terminal.
+//! Untrusted text made safe for a terminal.
 //!
-//! What an agent, a file name or a command wrote may hold escape sequences that move the cursor, change the title, ask
-//! the terminal to type something, or turn the direction of the text so that it reads as something else. Here they are
-//! taken out whole, and every other control character becomes U+FFFD, so that something can be seen to have been
-//! there. Text without any of this is handed back as it is, at the speed of reading it.
+//! The output of an agent or a command, or a file name, may contain escape sequences that move the cursor, change the
+//! title, make the terminal send input, or reverse the direction of the text so that it reads differently. They are
+//! removed as a whole. Every other control character becomes U+FFFD, so that its place stays visible. Text without any
+//! of this is returned as it is, at the speed of reading it.
 //!
-//! A control string that is never ended goes no further than its line: it must not hide the lines after it.
+//! A control string that is not terminated ends with its line: it must not hide the lines after it.
 
 use std::borrow::Cow;
 
-/// What stands where a control character was.
+/// Replaces a control character.
 const REPLACEMENT: &str = "\u{fffd}";
 
 /// One line of untrusted text. A tab or a line break becomes a space.
@@ -25,14 +25,14 @@ pub fn printable(untrusted: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Many lines of untrusted text. Line breaks stay; of a line that was written over after a carriage return, as progress
+/// Many lines of untrusted text. Line breaks stay. Of a line that was overwritten after a carriage return, as progress
 /// bars do it, the last version stays.
 pub fn printable_lines(untrusted: &str) -> Cow<'_, str> {
     many_lines(untrusted, Return::Overwrites)
 }
 
-/// Many lines of a conversation. A carriage return is a line break, alone or before a line feed: nobody draws progress
-/// bars in a message, and nothing of what was said may be missing.
+/// Many lines of a conversation. A carriage return is a line break, alone or before a line feed: a message contains no
+/// progress bars, and no text of it may be missing.
 pub fn printable_text(untrusted: &str) -> Cow<'_, str> {
     many_lines(untrusted, Return::BreaksLine)
 }
@@ -58,7 +58,7 @@ fn many_lines(untrusted: &str, meaning: Return) -> Cow<'_, str> {
     Cow::Owned(lines.clean)
 }
 
-/// Characters that make the text after them run the other way, on the sly.
+/// Invisible characters that reverse the direction of the text after them.
 pub(crate) fn is_hidden_direction(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -66,7 +66,8 @@ pub(crate) fn is_hidden_direction(character: char) -> bool {
 struct Lines {
     clean: String,
     line_start: usize,
-    /// A carriage return came last: what follows, unless it is the end of the line, replaces the line or begins a new one.
+    /// The last character was a carriage return: what follows, unless it is the end of the line, replaces the line or
+    /// begins a new one.
     returned: bool,
     meaning: Return,
 }
@@ -95,7 +96,7 @@ impl Lines {
         self.returned = true;
     }
 
-    /// Nothing follows a carriage return that came last, or another one does.
+    /// Ends the line after a carriage return that is followed by nothing or by another carriage return.
     fn end(&mut self) {
         if self.returned && self.meaning == Return::BreaksLine {
             self.clean.push('\n');
@@ -110,7 +111,7 @@ enum Piece<'a> {
     Control(char),
 }
 
-/// Hands out what is left of `text` from `at` on when escape sequences are gone. `at` is where something special is.
+/// Passes on `text` from `at` on, without its escape sequences. At `at` is a special character.
 fn each_piece<const LINES: bool>(text: &str, mut at: usize, mut hand_out: impl FnMut(Piece<'_>)) {
     while let Some(character) = text[at..].chars().next() {
         let after = match sequence_end(text.as_bytes(), at, character) {
@@ -125,12 +126,12 @@ fn each_piece<const LINES: bool>(text: &str, mut at: usize, mut hand_out: impl F
     }
 }
 
-/// The next control character or hidden direction; with `LINES`, a line feed is none.
+/// The position of the next control character or hidden direction; with `LINES`, a line feed is not special.
 fn next_special<const LINES: bool>(text: &str, from: usize) -> Option<usize> {
-    /// As much as the processor compares at once, twice.
+    /// Twice as much as the processor compares at once.
     const STRIDE: usize = 32;
 
-    // Without shortcuts, so that a whole stride is compared at once.
+    // Without short-circuit operators, so that a whole stride is compared at once.
     let suspicious =
         |byte: u8| ((byte < b' ') & !(LINES & (byte == b'\n'))) | (byte == 0x7f) | (byte == 0xc2) | (byte == 0xe2);
     let bytes = text.as_bytes();
@@ -139,7 +140,7 @@ fn next_special<const LINES: bool>(text: &str, from: usize) -> Option<usize> {
         let clean = bytes[at..].chunks_exact(STRIDE);
         at += STRIDE * clean.take_while(|chunk| !chunk.iter().fold(false, |any, &byte| any | suspicious(byte))).count();
         at += bytes[at..].iter().position(|&byte| suspicious(byte))?;
-        // Most characters that start with 0xc2 or 0xe2 are ordinary ones.
+        // Most characters that start with 0xc2 or 0xe2 are ordinary.
         let special = match bytes[at..] {
             [0xc2, second, ..] => second < 0xa0,
             [0xe2, 0x80, third, ..] => (0xaa..=0xae).contains(&third),
@@ -154,7 +155,7 @@ fn next_special<const LINES: bool>(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Where the escape sequence ends that `introducer` begins at `at`, if it begins one.
+/// The end of the escape sequence that `introducer` begins at `at`; `None` if it begins none.
 fn sequence_end(bytes: &[u8], at: usize, introducer: char) -> Option<usize> {
     let body = at + introducer.len_utf8();
     let is = |range: std::ops::RangeInclusive<u8>| move |byte: &u8| range.contains(byte);
@@ -175,7 +176,7 @@ fn sequence_end(bytes: &[u8], at: usize, introducer: char) -> Option<usize> {
     }
 }
 
-/// `at` is behind `ESC [`. A sequence that breaks off ends where it does.
+/// `at` is after `ESC [`. An incomplete sequence ends where it breaks off.
 fn csi_end(bytes: &[u8], at: usize) -> usize {
     let last = at + run(bytes, at, |byte| (b' '..=b'?').contains(byte));
     last + usize::from(bytes.get(last).is_some_and(|byte| (b'@'..=b'~').contains(byte)))

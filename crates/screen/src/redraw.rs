@@ -1,12 +1,12 @@
-//! The way back: from the state of the emulator to bytes that put any xterm-like terminal into that state.
+//! From the state of the emulator to bytes that put any xterm-like terminal into that state.
 //!
-//! Everything is said outright and in an order that does not depend on what the terminal did before: first it is
-//! reset, then both screens are drawn with every mode off, then the modes go on. When the alternate screen is shown, the
-//! primary one is drawn before it, so that leaving it later uncovers the right contents with the cursor in the
-//! right place. Text that was broken because it did not fit is written in one go and breaks again by itself, so that
-//! the terminal knows it for one line when it is copied or the window changes.
+//! Everything is set explicitly and in an order that does not depend on what the terminal did before: first it is
+//! reset, then both screens are drawn with every mode off, then the modes are turned on. When the alternate screen is
+//! shown, the primary one is drawn before it, so that leaving the alternate screen later shows the right contents with
+//! the cursor in the right place. Text that was wrapped is written without a break and wraps again in the terminal, so
+//! that the terminal treats it as one line when it is copied or the window changes.
 //!
-//! Nothing here asks the terminal a question, and nothing untrusted gets in but printable characters.
+//! Nothing here requests a reply from the terminal, and of untrusted data only printable characters are written.
 
 use crate::ascii::push;
 use crate::buffer::Buffer;
@@ -17,10 +17,10 @@ use crate::style::Style;
 use crate::terminal::{Margins, Terminal};
 use std::ops::Range;
 
-/// Gives a terminal back as a shell expects it, from any state: in the middle of a sequence, on the alternate screen,
-/// with the mouse and the keyboard in any mode. The cursor goes to the last row, where no text can be written over.
+/// Puts a terminal into the state that a shell expects, from any state: in the middle of a sequence, on the alternate
+/// screen, with the mouse and the keyboard in any mode. The cursor goes to the last row, where no text is overwritten.
 pub(crate) const RESET: &str = concat!(
-    // Whatever sequence or string was left open is dropped, not carried out; a synchronised update and a hyperlink end.
+    // An open sequence or string is dropped, not carried out; a synchronised update and a hyperlink end.
     "\x18\x1b\\\x1b[?2026l\x1b]8;;\x1b\\",
     // The keyboard, for the alternate screen and then for the primary one.
     "\x1b[<99u\x1b[?1049l\x1b[<99u\x1b[>4m\x1b>\x1b[?1l",
@@ -33,18 +33,18 @@ pub(crate) const RESET: &str = concat!(
     "\x1b[?25h\x1b[0 q\x1b[9999;1H",
 );
 
-/// Nothing that stands in the way of drawing.
+/// Turns off everything that would disturb drawing.
 const NEUTRAL: &[u8] = b"\x1b[?6l\x1b[r\x1b(B\x1b)B\x0f\x1b[0m";
 
 impl Terminal {
     pub(crate) fn redraw(&self) -> Vec<u8> {
         let mut painter = Painter { out: RESET.into(), columns: self.columns() };
-        // Shown at once rather than row by row, where the terminal can.
+        // Shown at once instead of row by row, if the terminal supports it.
         painter.out.extend_from_slice(b"\x1b[?2026h");
         painter.tab_stops(self);
         if let Some(primary) = &self.behind {
             painter.buffer(primary);
-            // Saves the cursor once more, which stands where it was saved.
+            // Saves the cursor once more, in the position where it was saved.
             painter.out.extend_from_slice(b"\x1b[?1049h");
         }
         painter.buffer(&self.shown);
@@ -125,8 +125,8 @@ impl Painter {
         self.out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
-    /// From neutral but for the margins, puts the cursor in place, with its style, its charsets and its way of counting
-    /// rows, which in origin mode begins at the top margin.
+    /// Sets the cursor's position, style and charsets, and the origin mode, in which rows are counted from the top
+    /// margin. Expects the neutral state, except for the margins.
     fn pose(&mut self, buffer: &Buffer, pose: &SavedCursor, top_margin: usize) {
         let Cursor { row, column, wrap_pending } = pose.cursor;
         let top = if pose.origin {
@@ -136,7 +136,7 @@ impl Painter {
             0
         };
         let text = buffer.row(row);
-        // A cursor that waits at the edge gets there only by writing the last character once more.
+        // The only way to a pending wrap at the edge is to write the last character again.
         let waits = wrap_pending && text.is_full(self.columns);
         let start = match text.cell(column).shape {
             Shape::Tail if waits => column - 1,
@@ -158,7 +158,7 @@ impl Painter {
         self.out.push(if charsets.shifted { 0x0e } else { 0x0f });
     }
 
-    /// What must not be on while the screens are drawn.
+    /// The modes that must not be on while the screens are drawn.
     fn modes(&mut self, terminal: &Terminal) {
         if terminal.insert {
             self.out.extend_from_slice(b"\x1b[4h");
@@ -176,7 +176,7 @@ impl Painter {
     }
 }
 
-/// Appends the text of a row with its colours, from a neutral style to a neutral style.
+/// Appends the text of a row with its colours. The style is neutral before and after.
 pub(crate) fn write_row(out: &mut Vec<u8>, row: &Row) {
     let mut painter = Painter { out: std::mem::take(out), columns: 0 };
     let mut style = Style::default();
@@ -187,8 +187,8 @@ pub(crate) fn write_row(out: &mut Vec<u8>, row: &Row) {
     *out = painter.out;
 }
 
-/// Whether the text of `row` goes on in `next` so that a terminal breaks it there by itself: the row is full, or all but
-/// for a last column into which a wide character did not fit.
+/// Whether the text of `row` continues in `next` in such a way that a terminal wraps it there itself: the row is full,
+/// or full except for a last column into which a wide character did not fit.
 fn breaks_between(row: &Row, next: &Row, columns: usize) -> bool {
     let left_one_free = row.cells().len() + 1 == columns && next.cell(0).shape == Shape::Wide;
     row.wrapped && !next.cells().is_empty() && (row.is_full(columns) || left_one_free)

@@ -1,8 +1,8 @@
-//! Another size for a screen.
+//! Changes the size of a screen.
 //!
-//! The primary screen is wrapped anew, as most terminals do it: a line that was broken because it did not fit is
-//! joined and broken at the new edge, so that no text is lost to a window that was narrow for a while. The alternate
-//! screen is cut or padded; the program that owns it draws it again anyway.
+//! The primary screen is wrapped again, as most terminals do it: a line that was wrapped is joined and wrapped at the
+//! new edge, so that no text is lost when a window was narrow for a while. The alternate screen is cut or padded; its
+//! program draws it again anyway.
 
 use crate::buffer::Buffer;
 use crate::cursor::Cursor;
@@ -10,8 +10,8 @@ use crate::row::{Cell, Mark, Row, Shape, marks_in};
 use crate::style::Style;
 use std::collections::VecDeque;
 
-/// Gives the primary screen a new size. `cursors` are brought to where their text went; the first of them stays on the
-/// screen whatever else has to leave at the top.
+/// Gives the primary screen a new size. `cursors` move with their text; the first of them stays on the screen, whatever
+/// rows scroll off at the top.
 pub(crate) fn rewrap(
     buffer: &mut Buffer,
     old_columns: usize,
@@ -27,7 +27,8 @@ pub(crate) fn rewrap(
     while wrapped.len() > rows.max(needed) && wrapped.back().is_some_and(|row| row.used() == 0) {
         wrapped.pop_back();
     }
-    // What leaves at the top is scrolled off, what is cut at the bottom is lost: cut only so that the cursor stays.
+    // Rows that leave at the top are scrolled off, rows that are cut at the bottom are lost. So rows are cut only as
+    // far as needed to keep the cursor.
     let leaving = wrapped.len().saturating_sub(rows).min(needed.saturating_sub(1));
     wrapped.truncate(leaving + rows);
     buffer.set_rows(wrapped, rows);
@@ -56,7 +57,7 @@ pub(crate) fn cut(buffer: &mut Buffer, rows: usize, columns: usize, cursors: &mu
 struct Line {
     cells: Vec<Cell>,
     marks: Vec<Mark>,
-    /// Which cursors are in it, and how many cells come before each.
+    /// Which cursors are in it, and how many cells come before each cursor.
     cursors: Vec<(usize, usize)>,
 }
 
@@ -80,8 +81,8 @@ fn wrap_lines(rows: VecDeque<Row>, old_columns: usize, columns: usize, cursors: 
     result
 }
 
-/// How much of a row that goes on belongs to its text: all of it, except for a last column that stayed free because a
-/// wide character did not fit there.
+/// How much of a wrapped row belongs to its text: all of it, except for a last column that stayed free because a wide
+/// character did not fit there.
 fn filled_columns(row: &Row, columns: usize, next_is_wide: bool) -> usize {
     if next_is_wide && row.cells().len() < columns { columns - 1 } else { columns }
 }
@@ -95,7 +96,7 @@ impl Line {
         self.marks.extend(marks.iter().map(|mark| Mark { column: start + mark.column, character: mark.character }));
     }
 
-    /// Appends this line to `rows`, broken at `columns`, and says where its cursors are now.
+    /// Appends this line to `rows`, wrapped at `columns`, and sets its cursors.
     fn break_into(mut self, rows: &mut VecDeque<Row>, columns: usize, cursors: &mut [&mut Cursor]) {
         if columns == 1 {
             self.drop_wide();
@@ -108,7 +109,7 @@ impl Line {
                 self.cursors.iter().filter(|(_, offset)| *offset >= start && (*offset < end || last))
             {
                 let column = offset - start;
-                // Behind the last cell of a full row the cursor waits in the last column.
+                // After the last cell of a full row the cursor is in the last column, with a pending wrap.
                 let wrap_pending = column == columns && end - start == columns;
                 *cursors[index] = Cursor { row: rows.len(), column: column.min(columns - 1), wrap_pending };
             }
@@ -128,7 +129,7 @@ impl Line {
         if cuts_wide { end - 1 } else { end }
     }
 
-    /// In a single column there is no room for a wide character.
+    /// A single column has no room for a wide character.
     fn drop_wide(&mut self) {
         for cell in self.cells.iter_mut().filter(|cell| cell.shape != Shape::Narrow) {
             *cell = Cell::blank(cell.style);
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
     use crate::buffer::ScrolledOff;
 
-    /// Fills a screen of four rows with lines, wrapped where they are longer than the screen is wide.
+    /// Makes a screen of four rows with these lines, wrapped where they are longer than the screen is wide.
     fn screen(lines: &[&str], columns: usize) -> Buffer {
         let mut rows = VecDeque::new();
         for line in lines {

@@ -1,15 +1,15 @@
 //! One row of the screen.
 //!
-//! A row holds its cells only up to the last one that was written: the rest is blank and costs neither memory nor time,
-//! which is what makes scrolling cheap. Two things hold after every operation here: the left half of a wide character
-//! is followed by its right half and by nothing else, and accents belong to a cell that exists.
+//! A row has cells only up to the last one that was written: the rest is blank and costs neither memory nor time, which
+//! makes scrolling cheap. Two invariants hold after every operation here: the left half of a wide character is always
+//! followed by its right half, and accents belong to a cell that exists.
 
 use crate::printable::is_hidden_direction;
 use crate::style::{Style, is_default};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Accents and joiners on one character; more is not a writing system.
+/// Accents and joiners on one character; no writing system has more.
 const MARKS_PER_CELL: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Shape {
     Narrow,
     /// The left half of a character two columns wide.
     Wide,
-    /// The right half; its character stands in the cell to the left.
+    /// The right half; its character is in the cell to the left.
     Tail,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Row {
     cells: Vec<Cell>,
     /// In the order of their columns.
     marks: Vec<Mark>,
-    /// The text goes on in the next row, because it did not fit into this one.
+    /// The text continues in the next row, because it did not fit into this one.
     pub(crate) wrapped: bool,
 }
 
@@ -87,7 +87,7 @@ impl Row {
         marks_in(&self.marks, columns)
     }
 
-    /// How many cells there are up to the last that is not blank.
+    /// The number of cells up to the last one that is not blank.
     pub(crate) fn used(&self) -> usize {
         let last_cell = self.cells.iter().rposition(|cell| !cell.is_blank()).map_or(0, |last| last + 1);
         self.marks.last().map_or(last_cell, |mark| last_cell.max(mark.column + 1))
@@ -114,7 +114,7 @@ impl Row {
         }
     }
 
-    /// Puts an accent on the character at `column`, or on the wide one of which that is the right half.
+    /// Puts an accent on the character at `column`, or on the wide character whose right half is there.
     pub(crate) fn add_mark(&mut self, column: usize, character: char) {
         let column = match self.cell(column).shape {
             Shape::Tail => column - 1,
@@ -137,7 +137,7 @@ impl Row {
         self.cells[range].fill(Cell::blank(style));
     }
 
-    /// Makes the whole row blank, in the given style.
+    /// Makes the whole row blank, in this style.
     pub(crate) fn clear(&mut self, style: Style, columns: usize) {
         self.cells.clear();
         self.marks.clear();
@@ -147,7 +147,7 @@ impl Row {
         }
     }
 
-    /// Moves the cells from `column` on to the right; what passes the edge is gone.
+    /// Moves the cells from `column` on to the right; cells beyond the edge are lost.
     pub(crate) fn insert_blanks(&mut self, column: usize, count: usize, style: Style, columns: usize) {
         let count = count.min(columns.saturating_sub(column));
         self.wrapped = false;
@@ -163,7 +163,7 @@ impl Row {
         }
     }
 
-    /// Removes cells and moves the ones after them to the left; blanks come in at the edge.
+    /// Removes cells and moves the cells after them to the left; blanks are added at the edge.
     pub(crate) fn delete(&mut self, column: usize, count: usize, style: Style, columns: usize) {
         let count = count.min(columns.saturating_sub(column));
         let end = column + count;
@@ -185,7 +185,7 @@ impl Row {
         self.wrapped = false;
     }
 
-    /// Forgets everything from `columns` on.
+    /// Removes everything from `columns` on.
     pub(crate) fn crop(&mut self, columns: usize) {
         self.split_wide(columns);
         self.cells.truncate(columns);
@@ -193,8 +193,8 @@ impl Row {
         self.marks.truncate(kept);
     }
 
-    /// Appends the row's text to `out`, blanks at its end included up to `columns`, without characters that would turn
-    /// the direction of what follows.
+    /// Appends the row's text to `out`, with blanks at its end up to `columns`, and without characters that would
+    /// reverse the direction of the following text.
     pub(crate) fn write_text(&self, out: &mut String, columns: usize) {
         let mut marks = self.marks.iter().peekable();
         for (column, cell) in self.cells.iter().enumerate() {
@@ -219,7 +219,7 @@ impl Row {
         text
     }
 
-    /// Whether the promises at the top hold, for a row read from a file.
+    /// Whether the invariants of this module hold, for a row read from a file.
     pub(crate) fn is_sound(&self, columns: usize) -> bool {
         let mut right_half_due = false;
         let paired = self.cells.iter().all(|cell| {
@@ -242,15 +242,15 @@ impl Row {
         }
     }
 
-    /// Makes the row reach to `columns`, with blanks.
+    /// Extends the row to `columns`, with blanks.
     pub(crate) fn pad_to(&mut self, columns: usize) {
         if self.cells.len() < columns {
             self.cells.resize(columns, Cell::blank(Style::default()));
         }
     }
 
-    /// Prepares `range` for being overwritten: the row reaches to its start, no wide character hangs over either end,
-    /// and the accents in it are gone.
+    /// Prepares `range` for being overwritten: the row reaches to its start, no wide character crosses either end, and
+    /// the accents in it are removed.
     fn make_way(&mut self, range: Range<usize>) {
         self.pad_to(range.start);
         self.split_wide(range.start);
@@ -260,7 +260,7 @@ impl Row {
         }
     }
 
-    /// Where a wide character lies across the left edge of `column`, both its halves become blank.
+    /// Where a wide character crosses the left edge of `column`, both its halves become blank.
     fn split_wide(&mut self, column: usize) {
         if self.cells.get(column).is_none_or(|cell| cell.shape != Shape::Tail) {
             return;
@@ -273,14 +273,14 @@ impl Row {
     }
 }
 
-/// The marks in `columns` among marks in the order of their columns.
+/// The marks in `columns`, from marks in the order of their columns.
 pub(crate) fn marks_in(marks: &[Mark], columns: Range<usize>) -> &[Mark] {
     let first_from = |column| marks.partition_point(|mark| mark.column < column);
     &marks[first_from(columns.start)..first_from(columns.end)]
 }
 
-/// A row as a snapshot has it: runs of cells that look alike, each character one cell or one wide pair, so that reading
-/// it back does not depend on anybody's idea of how wide a character is.
+/// A row in a snapshot: runs of cells of the same style. Each character is stored as one cell or one wide pair, so that
+/// reading a row back does not depend on a table of character widths.
 #[derive(Clone, Serialize, Deserialize)]
 struct RowRecord {
     #[serde(rename = "r")]

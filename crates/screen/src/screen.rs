@@ -8,7 +8,7 @@ use crate::size::Size;
 use crate::snapshot::{self, DamagedSnapshot};
 use crate::terminal::Terminal;
 
-/// What a terminal shows after the bytes it was fed, and all it needs to go on from there.
+/// What a terminal shows after the bytes it was fed, and the state it needs for the following bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Screen {
     pub(crate) terminal: Terminal,
@@ -16,12 +16,12 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// An empty screen. A size of nothing is one cell, an absurd one is cut.
+    /// An empty screen. A size of 0 becomes one cell, a size that is too large is reduced.
     pub fn new(size: Size) -> Screen {
         Screen { terminal: Terminal::new(size), parser: Parser::default() }
     }
 
-    /// Takes the next bytes of the output; where they were cut makes no difference.
+    /// Takes the next bytes of the output; where the output is cut makes no difference.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.parser.feed(bytes, &mut self.terminal);
     }
@@ -34,7 +34,7 @@ impl Screen {
         self.terminal.size
     }
 
-    /// The whole state as bytes: a screen restored from them behaves as this one for all further input, even one that
+    /// The whole state as bytes: a screen restored from them behaves as this one for all further input, even input that
     /// begins in the middle of a character or an escape sequence.
     pub fn snapshot(&self) -> Vec<u8> {
         snapshot::write(&self.terminal, &self.parser)
@@ -45,7 +45,7 @@ impl Screen {
         Ok(Screen { terminal, parser })
     }
 
-    /// Bytes that bring any xterm-like terminal of the same size from any state to this one, so that it may be given the
+    /// Bytes that bring any xterm-like terminal of the same size from any state to this one. It may then be given the
     /// further output as it comes, even if that begins in the middle of a character or an escape sequence.
     pub fn redraw(&self) -> Vec<u8> {
         let mut bytes = self.terminal.redraw();
@@ -53,7 +53,7 @@ impl Screen {
         bytes
     }
 
-    /// Bytes that give a terminal back to the shell in a sane state, whatever was drawn on it, with the cursor at the
+    /// Bytes that put a terminal into the state that a shell expects, whatever was drawn on it, with the cursor at the
     /// start of the last row.
     pub fn reset() -> &'static [u8] {
         RESET.as_bytes()
@@ -64,7 +64,7 @@ impl Screen {
         self.terminal.shown.rows().map(Row::text).collect()
     }
 
-    /// The visible rows as pieces of one look each, without blanks at their ends.
+    /// The visible rows as pieces of one style each, without blanks at their ends.
     pub fn pieces(&self) -> Vec<Vec<Piece>> {
         self.terminal.shown.rows().map(pieces::of_row).collect()
     }
@@ -80,7 +80,7 @@ impl Screen {
         self.terminal.title.as_deref()
     }
 
-    /// Whether the alternate screen is shown, the one of editors and full-screen programs.
+    /// Whether the alternate screen is shown, which editors and full-screen programs use.
     pub fn is_alternate(&self) -> bool {
         self.terminal.behind.is_some()
     }

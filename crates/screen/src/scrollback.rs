@@ -1,8 +1,8 @@
-//! A screen together with what has scrolled off its top, with its colours: as much of it as a terminal would have kept.
+//! A screen together with what has scrolled off its top, with colours: as much of it as a terminal would have kept.
 //!
-//! Unlike [`crate::PlainText`] this forgets what the program itself has erased from there, as a terminal does. The rows
-//! that scrolled off are kept as they are, in memory that is used again, and become text only when somebody asks: most of
-//! a long output is never asked for.
+//! Unlike [`crate::PlainText`], this drops what the program itself has erased from there, as a terminal does. The rows
+//! that scrolled off are kept as rows, in memory that is reused, and become text only on request: most of a long output
+//! is never requested.
 
 use crate::buffer::ScrolledOff;
 use crate::redraw::write_row;
@@ -10,33 +10,33 @@ use crate::screen::Screen;
 use crate::size::Size;
 use crate::snapshot::{self, DamagedSnapshot};
 
-/// So much text is kept, if the lines are long.
+/// At most this much text is kept, if the lines are long.
 const MOST_BYTES: usize = 1 << 20;
 
 pub struct Scrollback {
     screen: Screen,
     most: usize,
-    /// What had scrolled off before this began.
+    /// What had scrolled off before this was created.
     older: Lines,
 }
 
 /// Lines that have scrolled off, the oldest first, with their colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// Each ends with `\n`; but not the last one, if it goes on in the next row.
+    /// Each line ends with `\n`, except the last one if it continues in the next row.
     text: Vec<u8>,
 }
 
 impl Lines {
-    /// All of them, without their ends.
+    /// All lines, without their line ends.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.text.split_inclusive(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line))
     }
 
-    /// Leaves the newest.
+    /// Drops all but the newest.
     fn keep(&mut self, most: usize) {
         let length = self.text.len();
-        // Behind the end of another line; the end of the last one is not before any.
+        // A line begins after the end of another line. After the end of the last line no line begins.
         let begins =
             self.text.iter().enumerate().rev().skip(1).filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         let fits = |begin: &usize| length - begin <= MOST_BYTES;
@@ -46,18 +46,18 @@ impl Lines {
 }
 
 impl Scrollback {
-    /// An empty screen, and the last so many rows that scroll off it.
+    /// An empty screen that keeps the last `most` rows that scroll off.
     pub fn new(size: Size, most: usize) -> Scrollback {
         Scrollback::of(Screen::new(size), Lines::default(), most)
     }
 
-    /// A screen off which these lines have scrolled.
+    /// A screen with these lines scrolled off.
     pub fn of(mut screen: Screen, older: Lines, most: usize) -> Scrollback {
         screen.terminal.primary().collect_scrolled_off(Some(ScrolledOff::new(most)));
         Scrollback { screen, most, older }
     }
 
-    /// Begins in the middle of a long output: there a program mostly stands at the bottom.
+    /// For a start in the middle of a long output: there the cursor of a program is mostly at the bottom.
     pub fn begin_at_the_bottom(&mut self) {
         self.feed(b"\x1b[9999;1H");
     }
@@ -70,12 +70,12 @@ impl Scrollback {
         self.screen.resize(size);
     }
 
-    /// What is to be seen.
+    /// What is visible.
     pub fn screen(&self) -> &Screen {
         &self.screen
     }
 
-    /// What is not, any more.
+    /// What has scrolled off.
     pub fn lines(&self) -> Lines {
         let mut all = Lines::default();
         let Some(scrolled_off) = self.screen.terminal.scrolled_off() else {
@@ -94,7 +94,7 @@ impl Scrollback {
         all
     }
 
-    /// Everything as bytes, with the position in the output that it stands for.
+    /// Everything as bytes, with the position in the output up to which it was fed.
     pub fn snapshot(&self, position: u64) -> Vec<u8> {
         let (screen, lines) = (self.screen.snapshot(), self.lines());
         let mut body = format!("{position} {}\n", screen.len()).into_bytes();
@@ -103,7 +103,7 @@ impl Scrollback {
         snapshot::seal(NAME, &body)
     }
 
-    /// What a snapshot was taken of, and its position.
+    /// The content of a snapshot, and its position.
     pub fn restore(bytes: &[u8], most: usize) -> Result<(Scrollback, u64), DamagedSnapshot> {
         let body = snapshot::unseal(NAME, bytes)?;
         parse(body).map_or(Err(DamagedSnapshot::Changed), |(position, screen, lines)| {

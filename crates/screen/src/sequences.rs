@@ -16,7 +16,7 @@ impl Terminal {
             (Some(b'?'), None) => match last {
                 b'h' => params.values().iter().for_each(|&mode| self.set_private_mode(mode, true)),
                 b'l' => params.values().iter().for_each(|&mode| self.set_private_mode(mode, false)),
-                // The selective kind spares protected cells, of which there are none.
+                // Selective erasing skips protected cells; there are none here.
                 b'J' => self.erase_display(params.get(0)),
                 b'K' => self.erase_line(params.get(0)),
                 _ => {}
@@ -65,7 +65,7 @@ impl Terminal {
             b'J' => self.erase_display(params.get(0)),
             b'K' => self.erase_line(params.get(0)),
             b'L' => self.in_lower_region(|terminal, region| terminal.scroll_down(region, count)),
-            // Deleted lines were taken out, not scrolled off: nobody collects them.
+            // Deleted lines have not scrolled off, so they are not collected.
             b'M' => self.in_lower_region(|terminal, region| terminal.shown.scroll_up(region, count, erased, columns)),
             b'P' => {
                 self.cursor.wrap_pending = false;
@@ -118,7 +118,7 @@ impl Terminal {
                 self.save_cursor();
                 self.show_alternate();
                 self.erase_rows(0..self.rows());
-                // Also where it was shown already: the character behind which the cursor waited is gone.
+                // Also when the alternate screen was already shown: the character before a pending wrap is erased.
                 self.cursor.wrap_pending = false;
             }
             (1049, false) => {
@@ -132,7 +132,7 @@ impl Terminal {
     fn set_margins(&mut self, top: u16, bottom: u16) {
         let top = usize::from(top.max(1)) - 1;
         let bottom = if bottom == 0 { self.rows() } else { usize::from(bottom).min(self.rows()) } - 1;
-        // One row cannot scroll; a screen of one row has no other margins anyway.
+        // A single row cannot scroll; a screen of one row has no other margins.
         if top < bottom || self.rows() == 1 {
             self.margins = Margins { top: top.min(bottom), bottom };
             self.move_to(0, 0);
@@ -144,14 +144,14 @@ impl Terminal {
         self.cursor.wrap_pending = false;
     }
 
-    /// Up, but not out of the margins.
+    /// Moves up, but not out of the margins.
     fn move_up(&mut self, count: usize) {
         let limit = if self.cursor.row < self.margins.top { 0 } else { self.margins.top };
         self.cursor.row = self.cursor.row.saturating_sub(count).max(limit);
         self.cursor.wrap_pending = false;
     }
 
-    /// Down, but not out of the margins.
+    /// Moves down, but not out of the margins.
     fn move_down(&mut self, count: usize) {
         let limit = if self.cursor.row > self.margins.bottom { self.rows() - 1 } else { self.margins.bottom };
         self.cursor.row = self.cursor.row.saturating_add(count).min(limit);
@@ -166,7 +166,7 @@ impl Terminal {
         self.move_to_column(self.tabs.before(self.cursor.column).unwrap_or(0));
     }
 
-    /// Inserting and deleting lines concerns the rows from the cursor to the bottom margin, and leaves the cursor at the
+    /// Inserting and deleting lines changes the rows from the cursor to the bottom margin, and moves the cursor to the
     /// start of its row; outside the margins it does nothing.
     fn in_lower_region(&mut self, change: impl FnOnce(&mut Terminal, Range<usize>)) {
         if self.margins.region().contains(&self.cursor.row) {
@@ -219,7 +219,7 @@ impl Terminal {
         self.shown.clear(rows, style, columns);
     }
 
-    /// Prints the last character again, at most until the screen is full of it.
+    /// Prints the last character again, at most as often as the screen has cells.
     fn repeat(&mut self, count: usize) {
         if let Some(character) = self.last_character {
             for _ in 0..count.min(self.rows() * self.columns()) {

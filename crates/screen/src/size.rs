@@ -1,4 +1,4 @@
-//! How large a screen is.
+//! The size of a screen.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ impl Size {
     /// More than any window has; bounds the memory of a screen.
     const LARGEST: u16 = 1000;
 
-    /// A screen has at least one cell, whatever a terminal without a size says of itself.
+    /// A screen has at least one cell, also when a terminal reports no size.
     pub(crate) fn clamped(self) -> Size {
         Size { rows: self.rows.clamp(1, Self::LARGEST), columns: self.columns.clamp(1, Self::LARGEST) }
     }

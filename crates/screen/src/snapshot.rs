@@ -1,18 +1,18 @@
-//! A screen as bytes that outlive the process: one line that says what they are, then JSON.
+//! A screen as bytes in a file: one line that names the format, then JSON.
 //!
-//! The first line names the format, its version and a checksum of the rest. A file that was cut, changed, or written
-//! by another version is told apart from a good one and never believed: the reader falls back to the output itself, from
-//! which the screen can always be made again.
+//! The first line names the format, its version and a checksum of the rest. A file that was cut, changed, or written by
+//! another version is recognised and not used: the reader falls back to the output itself, from which the screen can
+//! always be made again.
 
 use crate::parser::Parser;
 use crate::terminal::Terminal;
 use serde::{Deserialize, Serialize};
 
 const NAME: &str = "ostler-screen";
-/// Goes up with every change after which older snapshots would be read wrongly.
+/// Increased with every change after which older snapshots would be read wrongly.
 const VERSION: u32 = 1;
 
-/// Why bytes were not taken for a screen.
+/// Why bytes were refused as a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DamagedSnapshot {
     #[error("not a screen snapshot")]
@@ -36,7 +36,7 @@ struct OwnedRecord {
 }
 
 pub(crate) fn write(terminal: &Terminal, parser: &Parser) -> Vec<u8> {
-    // Every screen has a JSON form; if it were, the empty body would be refused and the output replayed.
+    // Every screen has a JSON form. If one had none, the empty body would be refused and the output replayed.
     let body = serde_json::to_vec(&Record { terminal, parser }).unwrap_or_default();
     seal(NAME, &body)
 }
@@ -47,14 +47,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Terminal, Parser), DamagedSnapshot> 
     if record.terminal.is_sound() { Ok((record.terminal, record.parser)) } else { Err(DamagedSnapshot::Changed) }
 }
 
-/// Puts a first line before `body` that says what it is.
+/// Puts a first line before `body` with its format, version and checksum.
 pub(crate) fn seal(name: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("{name} {VERSION} {}\n", checksum_of(body)).into_bytes();
     bytes.extend_from_slice(body);
     bytes
 }
 
-/// The body behind such a line, if it is whole.
+/// The body after such a line, if it is complete.
 pub(crate) fn unseal<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [u8], DamagedSnapshot> {
     let line_end = bytes.iter().take(100).position(|&byte| byte == b'\n').ok_or(DamagedSnapshot::NotASnapshot)?;
     let (line, body) = (&bytes[..line_end], &bytes[line_end + 1..]);
@@ -70,7 +70,7 @@ pub(crate) fn unseal<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [u8], Damage
     if checksum == checksum_of(body) { Ok(body) } else { Err(DamagedSnapshot::Changed) }
 }
 
-/// FNV-1a: against accidents. A forged snapshot gives a wrong screen and no panic.
+/// FNV-1a, against accidental damage. A forged snapshot gives a wrong screen, but no panic.
 fn checksum_of(body: &[u8]) -> String {
     let sum = body
         .iter()
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Every number, text and list in a value, in order.
+    /// Everything in a value that contains no other value, in order.
     fn leaves<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
         let is_leaf = !value.is_object() && value.as_array().is_none_or(Vec::is_empty);
         match value {

@@ -1,6 +1,6 @@
-//! How a character looks: colours and attributes, as SGR sequences set them and as SGR sequences bring them back.
+//! How a character looks: colours and attributes, read from SGR sequences and written as SGR sequences.
 //!
-//! A style is small and copied into every cell, so that no table of styles has to be kept, bounded or swept.
+//! A style is small and copied into every cell, so that no table of styles has to be kept, bounded or cleaned up.
 
 use crate::ascii::push;
 use crate::params::Params;
@@ -84,7 +84,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Style {
-    /// What erasing leaves behind: the background colour and nothing else.
+    /// The style of an erased cell: the background colour and nothing else.
     pub(crate) fn erased(self) -> Style {
         Style { background: self.background, ..Style::default() }
     }
@@ -186,8 +186,8 @@ impl Style {
         write_colour(out, self.foreground, 30);
         write_colour(out, self.background, 40);
         out.push(b'm');
-        // Colons only in sequences of their own: a terminal that does not know them drops the sequence and still
-        // has the plain underline; with semicolons it would take the numbers for other attributes.
+        // Colons only in sequences of their own: a terminal that does not know them drops the sequence and still has
+        // the plain underline. With semicolons it would read the numbers as other attributes.
         match self.underline {
             Underline::None | Underline::Single => {}
             Underline::Double => out.extend_from_slice(b"\x1b[4:2m"),
@@ -224,7 +224,7 @@ fn underline(kind: Option<u16>) -> Underline {
     }
 }
 
-/// `38;5;n` and `38;2;r;g;b`: the rest of the colour is in the parameters that follow.
+/// `38;5;n` and `38;2;r;g;b`: the rest of the colour is in the following parameters.
 fn colour_in_following_params<'a>(groups: &mut impl Iterator<Item = &'a [u16]>) -> Option<Colour> {
     let mut next = || groups.next().and_then(|group| group.first().copied());
     match next()? {

@@ -16,7 +16,7 @@ impl TabStops {
         stops
     }
 
-    /// Columns that are new get the usual stops.
+    /// New columns get the usual stops.
     pub(crate) fn resize(&mut self, columns: usize) {
         let known = self.0.len();
         self.0.truncate(columns);
@@ -60,7 +60,7 @@ struct TabRecord {
 
 impl From<TabStops> for TabRecord {
     fn from(stops: TabStops) -> TabRecord {
-        // A screen is never wider than a u16 can say.
+        // A screen is never wider than a u16.
         TabRecord { columns: u16::try_from(stops.0.len()).unwrap_or(u16::MAX), stops: stops.stops().collect() }
     }
 }

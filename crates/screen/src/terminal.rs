@@ -1,9 +1,9 @@
 //! The emulator: what the screen looks like after each action of the program.
 //!
-//! Where terminals differ it does as xterm does: an erased cell keeps the background colour, a character in the last
-//! column leaves the cursor there until the next one comes, the margins hold lines back only from inside. A character
-//! is as wide as its own entry in the Unicode tables says; whether a selector or joiner after it widens it is left
-//! out, since terminals disagree. Not modelled, because nothing on a modern system draws with it: left and right
+//! Where terminals differ, it follows xterm: an erased cell keeps the background colour, a character in the last column
+//! leaves the cursor there until the next character, and the margins stop the cursor only from inside. A character is
+//! as wide as its own entry in the Unicode tables says. Whether a selector or joiner after it makes it wider is not
+//! considered, since terminals disagree. Not emulated, because nothing on a modern system draws with it: left and right
 //! margins, protected cells, double-width lines, rectangles, G2 and G3. Not kept: hyperlinks, images, palettes.
 //!
 //! Control sequences with parameters (`ESC [ …`) are carried out in [`crate::sequences`].
@@ -26,7 +26,7 @@ use unicode_width::UnicodeWidthChar;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Terminal {
     pub(crate) size: Size,
-    /// What is to be seen.
+    /// The visible screen.
     pub(crate) shown: Buffer,
     /// The primary screen while the alternate one is shown.
     pub(crate) behind: Option<Buffer>,
@@ -35,7 +35,7 @@ pub(crate) struct Terminal {
     pub(crate) charsets: Charsets,
     pub(crate) margins: Margins,
     pub(crate) tabs: TabStops,
-    /// Characters push the rest of the row to the right.
+    /// A new character moves the rest of the row to the right.
     pub(crate) insert: bool,
     /// Rows are counted from the top margin, and the cursor stays between the margins.
     pub(crate) origin: bool,
@@ -44,11 +44,11 @@ pub(crate) struct Terminal {
     pub(crate) newline: bool,
     pub(crate) modes: Modes,
     pub(crate) title: Option<String>,
-    /// For the sequence that repeats it.
+    /// For the sequence that repeats the last character.
     pub(crate) last_character: Option<char>,
 }
 
-/// The rows that scroll, both included.
+/// The rows that scroll, from `top` to `bottom` inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Margins {
     pub(crate) top: usize,
@@ -99,12 +99,12 @@ impl Terminal {
         self.shown.row_mut(self.cursor.row)
     }
 
-    /// The screen that keeps its contents while another program borrows the window.
+    /// The screen that keeps its contents while a program uses the alternate one.
     pub(crate) fn primary(&mut self) -> &mut Buffer {
         self.behind.as_mut().unwrap_or(&mut self.shown)
     }
 
-    /// What has scrolled off the primary screen, where that is collected.
+    /// What has scrolled off the primary screen, if that is collected.
     pub(crate) fn scrolled_off(&self) -> Option<&ScrolledOff> {
         self.behind.as_ref().unwrap_or(&self.shown).scrolled_off()
     }
@@ -132,7 +132,7 @@ impl Terminal {
         self.tabs.resize(columns);
     }
 
-    /// Puts a character where the cursor is.
+    /// Writes a character at the cursor.
     fn print(&mut self, character: char, width: usize) {
         let columns = self.columns();
         if width > columns {
@@ -161,10 +161,10 @@ impl Terminal {
         self.cursor.wrap_pending = at_edge && self.autowrap;
     }
 
-    /// The text goes on in the next row.
+    /// Continues the text in the next row.
     fn wrap_line(&mut self) {
         if !self.cursor.wrap_pending {
-            // A wide character does not fit into the last column, which stays as it is.
+            // A wide character does not fit into the last column, which stays unchanged.
             let column = self.cursor.column;
             self.row_mut().pad_to(column);
         }
@@ -174,7 +174,7 @@ impl Terminal {
         self.cursor.column = 0;
         self.line_feed();
         if scrolls && bottom > self.margins.top {
-            // Scrolling ended the text at the bottom, but this goes on there.
+            // Scrolling cleared the mark that the text continues, but it does continue.
             self.shown.row_mut(bottom - 1).wrapped = true;
         }
     }
@@ -199,7 +199,8 @@ impl Terminal {
         }
     }
 
-    /// What leaves at the top of the screen, and not only of a region further down, has scrolled off.
+    /// Rows that leave at the top of the screen have scrolled off; rows that leave at the top of a lower region have
+    /// not.
     pub(crate) fn scroll_up(&mut self, region: Range<usize>, count: usize) {
         self.cursor.wrap_pending = false;
         if region.start == 0 {
@@ -225,7 +226,7 @@ impl Terminal {
         };
     }
 
-    /// Text that wrapped into a row in which nothing is left no longer goes on there.
+    /// Text that wrapped into a row that is now empty no longer continues there.
     pub(crate) fn cut_wrap_into_empty(&mut self, row: usize) {
         if self.shown.row(row).cells().is_empty()
             && let Some(above) = row.checked_sub(1)
@@ -242,7 +243,7 @@ impl Terminal {
     pub(crate) fn restore_cursor(&mut self) {
         let saved = self.shown.saved_cursor.clone();
         self.cursor = saved.cursor;
-        // If the character is gone behind which it waited, there is nothing to wait for.
+        // The wrap is no longer pending if the character before it was erased.
         self.cursor.wrap_pending &= self.shown.row(self.cursor.row).is_full(self.columns());
         self.style = saved.style;
         self.charsets = saved.charsets;
@@ -268,7 +269,7 @@ impl Terminal {
         }
     }
 
-    /// `CSI ! p`: the modes go back to their usual setting, the screen stays.
+    /// `CSI ! p`: resets the modes, the screen stays.
     pub(crate) fn soft_reset(&mut self) {
         self.style = Style::default();
         self.charsets = Charsets::default();
@@ -279,14 +280,14 @@ impl Terminal {
         self.shown.keyboard = Default::default();
     }
 
-    /// `ESC c`: everything as at the start, but for the title, which belongs to the window.
+    /// `ESC c`: resets everything except the title, which belongs to the window.
     fn hard_reset(&mut self) {
         let scrolled_off = self.primary().take_scrolled_off();
         *self = Terminal { title: self.title.take(), ..Terminal::new(self.size) };
         self.shown.collect_scrolled_off(scrolled_off);
     }
 
-    /// `ESC # 8`: fills the screen, for adjusting a picture tube.
+    /// `ESC # 8`: fills the screen, once used to adjust a picture tube.
     fn fill_with_e(&mut self) {
         self.margins = Margins::full(self.size);
         self.origin = false;
@@ -299,7 +300,7 @@ impl Terminal {
         }
     }
 
-    /// Whether a terminal read from a file is one, so that nothing here can go out of bounds.
+    /// Whether a terminal read from a file is valid, so that nothing here can go out of bounds.
     pub(crate) fn is_sound(&self) -> bool {
         let (rows, columns) = (self.rows(), self.columns());
         let buffers = std::iter::once(&self.shown).chain(&self.behind);
@@ -348,7 +349,7 @@ impl Perform for Terminal {
                     self.row_mut().add_mark(column, character);
                 }
             }
-            // One character, U+17D8, claims three columns; nobody has given it more than two.
+            // One character, U+17D8, has a width of three columns in the tables; terminals give it two at most.
             Some(width) => self.print(character, width.min(2)),
             None => {}
         }

@@ -1,11 +1,11 @@
-//! UTF-8, one byte at a time, so that a character cut by a read is put together by the next one.
+//! UTF-8, one byte at a time, so that a character that is cut by a read is completed by the next read.
 //!
-//! Bytes that are not UTF-8 become U+FFFD, one for each longest wrong piece, exactly as `String::from_utf8_lossy` counts
-//! them, wherever the input was cut.
+//! Bytes that are not UTF-8 become U+FFFD, one for each longest invalid piece, exactly as `String::from_utf8_lossy`
+//! counts them, wherever the input was cut.
 
 use serde::{Deserialize, Serialize};
 
-/// A character of which some bytes are still to come, or nothing.
+/// A character with missing bytes, or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Partial {
     bytes: [u8; 4],
@@ -13,7 +13,7 @@ pub(crate) struct Partial {
     missing: u8,
 }
 
-/// What a byte did.
+/// The result of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// More bytes are needed.
@@ -21,7 +21,7 @@ pub(crate) enum Step {
     Finished(char),
     /// The byte cannot start a character.
     Wrong,
-    /// The character before the byte was cut off; the byte itself is still to be looked at.
+    /// The character before the byte was cut off; the byte itself has to be handled again.
     CutOff,
 }
 
@@ -30,7 +30,7 @@ impl Partial {
         self.missing == 0
     }
 
-    /// The bytes that are there.
+    /// The bytes so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
@@ -64,8 +64,8 @@ impl Partial {
         Step::Finished(character.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// Whether `byte` may come next. After some first bytes not every second one may, lest there be two ways to write a
-    /// character, or a surrogate, or a number beyond Unicode.
+    /// Whether `byte` may come next. After some first bytes not every second byte is allowed: it would be a second way
+    /// to write a character, a surrogate, or a number beyond Unicode.
     fn allows(&self, byte: u8) -> bool {
         match (self.length, self.bytes[0]) {
             (1, 0xe0) => (0xa0..=0xbf).contains(&byte),
@@ -77,7 +77,7 @@ impl Partial {
     }
 }
 
-/// How many bytes follow a first one; 0 if it cannot be a first one.
+/// How many bytes follow this first byte; 0 if it cannot be a first byte.
 fn following(first: u8) -> u8 {
     match first {
         0xc2..=0xdf => 1,

@@ -1,8 +1,8 @@
-//! Writes conversations in the forms of four agents, for the benchmarks of the search: `search_corpus HOME MESSAGES`.
+//! Writes conversations in the formats of four agents, for the benchmarks of the search: `search_corpus HOME MESSAGES`.
 //!
-//! A turn is a prompt, four calls of tools with what they gave back, and two answers. Words follow Zipf's law, and most of those
-//! of a conversation come from a small number of its own, as in real ones. Lines have the fields that the agents write beside
-//! what was said, because reading past these is part of the work. The same every time.
+//! A turn is a prompt, four calls of tools with their output, and two answers. Words follow Zipf's law, and most words
+//! of a conversation come from a small vocabulary of its own, as in real conversations. Lines have the other fields
+//! that the agents write, because skipping them is part of the work. The output is the same every time.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Messages of one conversation; a million of them make more than 10,000 files.
 const LENGTH: usize = 77;
 const WORDS: usize = 60_000;
-/// The words of a conversation's own.
+/// The size of a conversation's own vocabulary.
 const OWN: usize = 600;
 
 type Failed = Box<dyn std::error::Error>;
@@ -57,7 +57,7 @@ impl Random {
         usize::try_from(self.next() % limit as u64).unwrap_or(0)
     }
 
-    /// A place in a list in which the first are far more frequent than the last.
+    /// An index into a list in which the first entries are far more frequent than the last.
     fn rank(&mut self, limit: usize) -> usize {
         #[expect(clippy::cast_precision_loss, reason = "random numbers")]
         let (share, limit) = ((self.next() % 1_000_000) as f64 / 1_000_000.0, limit as f64);
@@ -133,7 +133,7 @@ impl<'a> Source<'a> {
         self.text(words)
     }
 
-    /// Over a year, a conversation each 45 minutes, a message every few seconds.
+    /// Over a year: a conversation every 45 minutes, a message every few seconds.
     fn at_ms(&mut self) -> u64 {
         self.second += 5 + self.random.below(20);
         1_763_000_000_000 + (self.number * 2700 + self.second) as u64 * 1000

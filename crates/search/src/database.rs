@@ -1,7 +1,8 @@
 //! The file of the index: a SQLite database that only its owner can read, with one writer at a time.
 //!
-//! Everything in it can be made again, so a damaged one, and one of another version, is deleted. A kernel lock decides who
-//! writes; it is free as soon as its process is gone. Readers need no lock: SQLite's write-ahead log shows them the last complete state.
+//! Everything in it can be made again, so a damaged database, or one of another version, is deleted. A kernel lock
+//! decides which process writes; it is released as soon as that process is gone. Readers need no lock: SQLite's
+//! write-ahead log shows them the last complete state.
 
 use crate::error::{SearchError, is_damage};
 use ostler_sys::lock::{self, Held};
@@ -13,7 +14,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The form of the tables, and of what stands in them. Raised also when a decoder finds more in a transcript than before.
+/// The version of the tables and of their contents. It is also increased when a decoder finds more in a transcript than
+/// before.
 const VERSION: i64 = 4;
 
 const TABLES: &str = "
@@ -44,22 +46,23 @@ CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 
 INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
 ";
 
-/// Stands in the file from the end of its first update on: before, what is in it is only a part.
+/// Stored in the file at the end of its first update: before that, the index is incomplete.
 const WHOLE: i64 = 1;
 
-/// How long another process may keep the database to itself, in between its transactions.
+/// How long to wait while another process has the database locked, between its transactions.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long another search may take for its update before this one goes on without it.
+/// How long this search waits for the update of another search before it goes on without it.
 const WAIT: Duration = Duration::from_millis(200);
 
 const INDEX: &str = "index.sqlite";
 const LOG: &str = "index.sqlite-wal";
 /// The files of the database.
 const FILES: [&str; 3] = [INDEX, LOG, "index.sqlite-shm"];
-/// A log of so many bytes is read and checked within a millisecond.
+/// A log up to this many bytes is read and checked within a millisecond.
 const LONG_LOG: u64 = 1 << 20;
 const LOCK: &str = "lock";
-/// Has the boot in which much is written without waiting for the disk: in a later one, the index is not to be trusted.
+/// Contains the id of the boot in which much is written without waiting for the disk. In a later boot the index cannot
+/// be trusted.
 const WRITING: &str = "writing";
 
 /// The folder of the index.
@@ -69,13 +72,13 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Makes it where needed, for its owner alone.
+    /// Opens it, and creates it where needed, readable only by its owner.
     pub fn open(home: &Path) -> Result<Folder, SearchError> {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let path = home.join("search");
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
         made.map_err(SearchError::io(&path))?;
-        // One that was made by hand, or copied, may be open to others.
+        // A folder that was made by hand, or copied, may be readable by others.
         let mode = std::fs::metadata(&path).map_err(SearchError::io(&path))?.permissions().mode();
         if mode & 0o077 != 0 {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).map_err(SearchError::io(&path))?;
@@ -87,7 +90,7 @@ impl Folder {
         self.path.join(INDEX)
     }
 
-    /// The right to write; `None` while another process has it.
+    /// Takes the lock for writing; `None` while another process holds it.
     pub fn lock(&self, wait: Wait) -> Result<Option<Held>, SearchError> {
         let path = self.path.join(LOCK);
         let file = private(&path).map_err(SearchError::io(&path))?;
@@ -98,15 +101,15 @@ impl Folder {
         lock::exclusive_within(file, limit).map_err(SearchError::io(&path))
     }
 
-    /// The right to write, however long another process has it.
+    /// Takes the lock for writing, however long another process holds it.
     pub fn lock_when_free(&self) -> Result<Held, SearchError> {
         let path = self.path.join(LOCK);
         private(&path).and_then(lock::exclusive).map_err(SearchError::io(&path))
     }
 
-    /// The index as it is, or `None` when there is none that can be read by this version.
+    /// The index as it is, or `None` when there is none that this version can read.
     pub fn existing(&self) -> Result<Option<Connection>, SearchError> {
-        // What is not a file in its place is in the way of one.
+        // Something else than a file at this path is not an index.
         if !std::fs::symlink_metadata(self.index()).is_ok_and(|about| about.is_file()) {
             return Ok(None);
         }
@@ -118,7 +121,7 @@ impl Folder {
         Ok((version == VERSION).then_some(connection))
     }
 
-    /// The index, for the one who has the lock; an empty one when there is none that can be used.
+    /// The index, for the process that holds the lock; a new, empty one when there is none that can be used.
     pub fn for_update(&self, _: &Held) -> Result<Connection, SearchError> {
         if self.is_unfinished() {
             self.delete().map_err(SearchError::io(&self.path))?;
@@ -153,7 +156,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Much is going to be written, without waiting for the disk. Should the machine lose its power meanwhile, the index is made
+    /// Prepares for writing much without waiting for the disk. If the machine loses power meanwhile, the index is made
     /// again.
     pub fn begin_much(&self, connection: &Connection) -> Result<(), SearchError> {
         let path = self.path.join(WRITING);
@@ -165,7 +168,7 @@ impl Folder {
         Ok(())
     }
 
-    /// All of it is written; from here on it outlives the machine's power.
+    /// Called when all of it is written: syncs it, so that from here on it survives a power failure.
     pub fn end_much(&self, connection: &Connection) -> Result<(), SearchError> {
         connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE);")?;
         let path = self.path.join(WRITING);
@@ -173,10 +176,10 @@ impl Folder {
         std::fs::remove_file(&path).map_err(SearchError::io(&path))
     }
 
-    /// Moves the log into the file when it has grown. Each search that is the only one reads the whole log when it begins.
+    /// Moves the log into the file when it has grown. A search that is the only one reads the whole log when it begins.
     pub fn shorten_log(&self, connection: &Connection) -> Result<(), SearchError> {
         if std::fs::metadata(self.path.join(LOG)).is_ok_and(|about| about.len() > LONG_LOG) {
-            // Not while another search reads it: the next update comes by again.
+            // Not while another search reads the log: the next update tries again.
             connection.busy_timeout(Duration::ZERO)?;
             let moved = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
             connection.busy_timeout(PATIENCE)?;
@@ -185,8 +188,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Whether an update that did not wait for the disk was cut off by the end of the machine's power. One that was only killed
-    /// has left everything with the kernel.
+    /// Whether an update that did not wait for the disk was cut off by a power failure or a reboot. If its process was
+    /// only killed, the kernel still writes everything.
     fn is_unfinished(&self) -> bool {
         std::fs::read_to_string(self.path.join(WRITING)).is_ok_and(|boot| boot != ostler_sys::process::boot_id())
     }
@@ -199,7 +202,7 @@ pub(crate) enum Wait {
     Long,
 }
 
-/// Lets the owner read and write a file that somebody has closed to everybody. It fails when that is not ours.
+/// Makes a file readable and writable for its owner again. Fails when the file does not belong to this user.
 fn allow_owner(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     match std::fs::symlink_metadata(path) {
@@ -222,13 +225,13 @@ fn private(path: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Whether everything that there was to read has once been read into it.
+/// Whether the index is complete: everything that there was to read has been read into it once.
 pub(crate) fn is_whole(connection: &Connection) -> Result<bool, SearchError> {
     let noted: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     Ok(noted == WHOLE)
 }
 
-/// Notes that it is. It costs a write only the first time.
+/// Records that the index is complete. This writes only the first time.
 pub(crate) fn note_whole(connection: &Connection) -> Result<(), SearchError> {
     if !is_whole(connection)? {
         connection.execute_batch(&format!("PRAGMA application_id = {WHOLE}"))?;

@@ -1,11 +1,12 @@
-//! Which transcripts there are: where each agent keeps its conversations, by the environment that the engine was given.
+//! Which transcripts there are: where each agent stores its conversations, according to the environment that the engine
+//! was given.
 //!
-//! Links are not followed below the folder of an agent, and nothing but a regular file is a transcript: neither a loop of links
-//! nor a pipe can hold a search up. What cannot be read is passed over, and counted ([`Collected`]).
+//! Links are not followed below the folder of an agent, and only a regular file is a transcript: neither a loop of
+//! links nor a pipe can block a search. What cannot be read is skipped and counted ([`Collected`]).
 //!
-//! A transcript that grows does not change its folder, so that every file is looked at each time. That takes most of the time of a
-//! search that finds nothing changed; all else is spared it: what was seen of a folder is one number ([`Folder::sum`]), and only
-//! of a folder whose number is another one than at the last update are the names kept.
+//! A transcript that grows does not change its folder, so every file is looked at each time. This takes most of the
+//! time of a search that finds nothing changed, so nothing else is done then: what was seen in a folder is reduced to
+//! one number ([`Folder::sum`]), and the names are kept only for a folder whose number differs from the last update.
 
 use crate::unread::Collected;
 use ostler_agents::stored::{ConversationFile, Stores};
@@ -21,7 +22,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What tells whether a file has changed.
+/// What shows whether a file has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
     pub inode: i64,
@@ -45,9 +46,9 @@ impl Stamp {
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| Stamp::of(&stat))
     }
 
-    /// A number that another name or stamp does not have, save by a chance of one in 2^64.
+    /// A number that is different for every other name or stamp, except with a probability of one in 2^64.
     fn number_with(&self, name: &str) -> i64 {
-        // Another version of this program may count otherwise; then it takes a closer look, once.
+        // Another version of this program may calculate another number; then every file is compared once.
         let mut hasher = DefaultHasher::new();
         (name, self).hash(&mut hasher);
         hasher.finish().cast_signed()
@@ -66,7 +67,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Whether it is one object, as an older version of the agent has written it, and not lines.
+    /// Whether it is one JSON object, as an older version of the agent wrote it, and not lines.
     pub fn is_older(&self) -> bool {
         !self.path.ends_with(LINES)
     }
@@ -78,9 +79,9 @@ const OLDER: &str = ".json";
 /// A folder with transcripts.
 pub(crate) struct Folder {
     pub path: String,
-    /// Of names and stamps of all its transcripts, in whatever order they were seen.
+    /// The sum over names and stamps of all its transcripts, independent of their order.
     pub sum: i64,
-    /// The transcripts, in no order, where the sum is another one than was known.
+    /// The transcripts, in no order, if the sum differs from the known one.
     pub changed: Option<Vec<Found>>,
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn folders(variable: Variable<'_>, known: &HashMap<String, Option<i64
     };
     let mut folders = std::thread::scope(|scope| {
         let others = std::thread::available_parallelism().map_or(0, |cores| cores.get().min(THREADS) - 1);
-        // Without them the work is done all the same.
+        // If no thread can be started, this thread does all the work.
         let others: Vec<_> =
             (0..others).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, look).ok()).collect();
         let (mut folders, more) = look();
@@ -122,7 +123,7 @@ pub(crate) fn folders(variable: Variable<'_>, known: &HashMap<String, Option<i64
         folders
     });
     for files in folders.iter_mut().filter_map(|folder| folder.changed.as_mut()) {
-        // One that the agent has converted is beside it.
+        // If the agent has converted an older file, the new file is beside it.
         if files.iter().any(Found::is_older) {
             let paths: HashSet<String> = files.iter().map(|one| one.path.clone()).collect();
             files.retain(|one| !(one.is_older() && paths.contains(&format!("{}l", one.path))));
@@ -131,10 +132,10 @@ pub(crate) fn folders(variable: Variable<'_>, known: &HashMap<String, Option<i64
     (folders, unread)
 }
 
-/// So many look at files.
+/// The maximum number of threads that look at files.
 const THREADS: usize = 4;
 
-/// Every database in which an agent keeps conversations.
+/// Every database in which an agent stores conversations.
 pub(crate) fn databases(variable: Variable<'_>) -> Vec<(&'static dyn Agent, PathBuf)> {
     let database = |agent: &'static dyn Agent| match agent.stores(variable) {
         Some(Stores::Database(path)) if agent.queries().is_some() => Some((agent, path)),
@@ -145,14 +146,15 @@ pub(crate) fn databases(variable: Variable<'_>) -> Vec<(&'static dyn Agent, Path
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A folder in which, or in whose folder `inner`, transcripts are.
+/// A folder that contains transcripts, itself or in its subfolder `inner`.
 struct Leaf {
     agent: &'static dyn Agent,
     path: String,
     inner: Option<&'static str>,
 }
 
-/// Finds the folders so deep below this one. They are not kept open: there may be more of them than files can be.
+/// Finds the folders at depth `deep` below this one. They are not kept open: there may be more of them than files can
+/// be open.
 fn walk(place: &Leaf, folder: &OwnedFd, deep: usize, leaves: &mut Vec<Leaf>, unread: &mut Collected) {
     let &Leaf { agent, ref path, inner } = place;
     if deep == 0 {
@@ -177,7 +179,7 @@ fn walk(place: &Leaf, folder: &OwnedFd, deep: usize, leaves: &mut Vec<Leaf>, unr
     });
 }
 
-/// What was seen in one folder; used again for the next.
+/// What was seen in one folder; its memory is used again for the next folder.
 #[derive(Default)]
 struct Seen {
     names: String,
@@ -284,7 +286,7 @@ pub(crate) fn conversation(agent: &dyn Agent, path: &str, file: &File) -> Option
     id.filter(|id| is_word(id))
 }
 
-/// Whether an id may become a word of a command that a person copies.
+/// Whether an id is safe as a word of a command that a person copies.
 pub(crate) fn is_word(id: &str) -> bool {
     id.len() <= 128
         && id.starts_with(|c: char| c.is_ascii_alphanumeric())

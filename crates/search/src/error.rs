@@ -1,4 +1,4 @@
-//! What can go wrong with a search. A transcript that cannot be read is not among it: it is passed over, and counted.
+//! What can go wrong with a search. A transcript that cannot be read is not an error: it is skipped and counted.
 
 use rusqlite::ErrorCode;
 use std::io;
@@ -10,7 +10,7 @@ pub enum SearchError {
     /// A file of the index cannot be read or written.
     #[error("{}: {error}", .path.display())]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why not.
         error: io::Error,
@@ -64,7 +64,7 @@ impl SearchError {
     }
 }
 
-/// Whether SQLite's error is about what stands in the file. A table or a column that is missing is damage, too.
+/// Whether SQLite's error is about the contents of the file. A table or a column that is missing is damage, too.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(

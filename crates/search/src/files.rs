@@ -16,16 +16,16 @@ use std::path::Path;
 
 /// How much of a file is read at once.
 const PIECE: usize = 512 * 1024;
-/// Of a longer transcript only the end is read: a file of this size is not a conversation that a person remembers, and must
-/// not hold up the search for those that are.
+/// Of a longer transcript only the end is read: a file of this size is not a conversation that a person remembers, and
+/// must not delay the search in the others.
 const LONGEST_FILE: i64 = 256 * 1024 * 1024;
 /// A transcript that is one object is read as a whole; a longer one is not a conversation.
 const LONGEST_OBJECT: u64 = 32 * 1024 * 1024;
-/// So many lines at the beginning are looked at for the folder of a conversation.
+/// How many lines at the beginning are searched for the folder of a conversation.
 const LINES_FOR_FOLDER: usize = 40;
 /// No path is longer.
 const LONGEST_PATH: u64 = 8 * 1024;
-/// So many bytes before the place where an update stopped must be the same at the next.
+/// How many bytes before the position where an update stopped must be the same at the next update.
 const TAIL: usize = 64;
 
 impl Update<'_> {
@@ -63,7 +63,7 @@ impl Update<'_> {
         for (id, _) in known.into_values() {
             self.forget(id)?;
         }
-        // The newest first: they are what another search, meanwhile, most likely looks for.
+        // The newest first: another search that runs meanwhile most likely looks for these.
         changed.sort_by(|(one, _), (other, _)| {
             other.stamp.changed.cmp(&one.stamp.changed).then_with(|| one.path.cmp(&other.path))
         });
@@ -90,7 +90,7 @@ impl Update<'_> {
         self.end_folders(&sums, gone.keys())
     }
 
-    /// One transcript; false for one that cannot be opened now, which is tried again by the next update.
+    /// Reads one transcript. False: it cannot be opened now, and the next update tries again.
     fn file(&mut self, found: &Found, id: Option<i64>) -> Result<bool, SearchError> {
         let Some(file) = self.unread.note(&found.path, discover::open(&found.path)).flatten() else { return Ok(false) };
         let known = match id {
@@ -112,7 +112,7 @@ impl Update<'_> {
                 Source { native_id, cwd, ..fresh }
             }
         };
-        // Which conversation it is may stand in it later; until it changes it is not opened again.
+        // The id of the conversation may be written to the file later; until the file changes, it is not opened again.
         if source.native_id.is_none() {
             source.stamp = found.stamp;
             self.changed.push(source);
@@ -127,13 +127,14 @@ impl Update<'_> {
         Ok(true)
     }
 
-    /// A transcript that is one object. It does not grow: an agent of today writes another file when it goes on.
+    /// A transcript that is one object. It does not grow: a present version of the agent writes another file when it
+    /// continues the conversation.
     fn older_file(&mut self, found: &Found, file: &File, known: Option<Source>) -> Result<(), SearchError> {
         if let Some(source) = known {
             self.forget(source.id)?;
         }
         let mut text = Vec::new();
-        // What cannot be read to its end is not JSON.
+        // A file that cannot be read to its end is not valid JSON, and has no messages.
         let _ = file.take(LONGEST_OBJECT).read_to_end(&mut text);
         let (agent, path) = (found.agent, Path::new(&found.path));
         let mut source = self.new_source(found.path.clone(), Kind::File, agent.name());
@@ -156,10 +157,10 @@ impl Update<'_> {
         self.close(source, builder)
     }
 
-    /// Reads a transcript from where it was read last to the end that it has `now`.
+    /// Reads a transcript from the position of the last update to the size that it has in `now`.
     fn read(&mut self, agent: &dyn Agent, file: &File, source: &mut Source, now: Stamp) -> Result<(), SearchError> {
         let Some(mut recording) = agent.recording() else { return Ok(()) };
-        // In which order lines belong does not matter here.
+        // The order of the lines does not matter here.
         recording.begin_in_the_middle();
         let mut builder = Builder::new(now.changed_ms());
         let mut lines = begin(source);
@@ -173,13 +174,13 @@ impl Update<'_> {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Part of a damaged disk, perhaps; what was read stays.
+                // Perhaps the disk is damaged; what was read is kept.
                 Err(_) => break,
             };
             let passages = &mut self.passages;
             let before = passages.len();
             lines.feed(&buffer[..count], |line, start| {
-                // Rubbish is not worth a closer look.
+                // A line that is not a JSON object is skipped.
                 if line.first() != Some(&b'{') {
                     return;
                 }
@@ -197,7 +198,7 @@ impl Update<'_> {
                 builder.close(source.id, &mut self.passages);
                 source.cwd = folders.best();
                 stop_at(file, source, &lines);
-                // Should this process end here, the next update must see that the file has more than was read.
+                // If this process ends here, the next update must see that the file has more than was read.
                 source.stamp = Stamp { inode: now.inode, size: source.position, changed: 0 };
                 self.changed.push(source.clone());
                 self.flush()?;
@@ -219,7 +220,7 @@ fn goes_on(file: &File, source: &Source, now: Stamp) -> bool {
     grown && tail == tail_before(file, source.position)
 }
 
-/// What stands before a position, as a number.
+/// A hash of the bytes before a position.
 fn tail_before(file: &File, position: i64) -> String {
     let end = u64::try_from(position).unwrap_or(0);
     let start = end.saturating_sub(TAIL as u64);
@@ -234,7 +235,7 @@ fn tail_before(file: &File, position: i64) -> String {
     }
 }
 
-/// Where reading goes on: behind the last whole line, or within one that is too long.
+/// Where reading continues: after the last complete line, or inside a line that is too long.
 fn begin(source: &Source) -> Lines {
     let position = u64::try_from(source.position).unwrap_or(0);
     let long = source.mark.as_deref().and_then(|mark| mark.split_once(' ')?.1.parse::<u64>().ok());
@@ -244,7 +245,7 @@ fn begin(source: &Source) -> Lines {
     }
 }
 
-/// Notes how far a file has been read.
+/// Records how far a file has been read.
 fn stop_at(file: &File, source: &mut Source, lines: &Lines) {
     source.position = i64::try_from(lines.end()).unwrap_or(i64::MAX);
     let tail = tail_before(file, source.position);
@@ -254,7 +255,8 @@ fn stop_at(file: &File, source: &mut Source, lines: &Lines) {
     });
 }
 
-/// The folder of a conversation: the first that it tells of and in which it was begun, else the first that it tells of.
+/// The folder of a conversation: the first one in the transcript in which it was begun, else the first one in the
+/// transcript.
 struct Folders<'a> {
     agent: &'a dyn Agent,
     path: String,
@@ -306,7 +308,8 @@ mod tests {
     use ostler_store::home::Home;
     use std::fs;
 
-    /// A search that finds messages in steps of this size. After each piece that was read, `look` sees the files as they are then.
+    /// A search whose update works in steps of this size. `look` is called after each piece that was read, to see the
+    /// files as they are then.
     fn found(root: &Path, ostler: &str, step: usize, word: &str, look: &mut dyn FnMut()) -> usize {
         let variable = |name: &str| (name == "HOME").then(|| root.join("home").to_str().unwrap().to_owned());
         let home = Home::at(root.join(ostler));
@@ -332,7 +335,7 @@ mod tests {
         assert!(text.len() > 3 * PIECE);
         fs::write(projects.join("11111111-408d-4262-88d9-97e7e2d532f0.jsonl"), text).unwrap();
 
-        // What a process that is killed would leave behind is copied.
+        // Copies what a killed process would leave behind.
         let mut pieces = 0;
         let mut look = || {
             pieces += 1;

@@ -1,5 +1,5 @@
-//! Asks the index. It says which passages may have what is searched for, the newest first; these are read where they stand, and
-//! each message is checked by itself.
+//! Queries the index. It returns the passages that may contain what is searched for, the newest first. These are read
+//! from their transcripts, and each message is checked by itself.
 
 use crate::discover;
 use crate::error::SearchError;
@@ -28,19 +28,19 @@ use std::time::{Duration, Instant};
 pub struct Query {
     /// As they were typed: words, "phrases", beginnings*, -exclusions.
     pub words: Vec<String>,
-    /// Only conversations of these agents; none: of all.
+    /// Only conversations of these agents; empty: of all agents.
     pub agents: Vec<String>,
     /// Only messages from this time on.
     pub since: Option<Timestamp>,
     /// Only conversations in this folder or below it.
     pub below: Option<PathBuf>,
-    /// Only messages by these; none: by all.
+    /// Only messages with these roles; empty: with all roles.
     pub roles: Vec<Role>,
     /// Only sessions of ostler.
     pub ours: bool,
-    /// So many hits at most.
+    /// The maximum number of hits.
     pub most: usize,
-    /// So many of one conversation at most.
+    /// The maximum number of hits from one conversation.
     pub most_of_each: usize,
 }
 
@@ -59,38 +59,38 @@ impl Default for Query {
     }
 }
 
-/// A message that has what was searched for.
+/// A message that contains what was searched for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// The agent that keeps the conversation.
     pub agent: String,
-    /// The agent's own name for the conversation.
+    /// The agent's own id of the conversation.
     pub native_id: Option<String>,
     /// The session of ostler that has this conversation.
     pub session: Option<SessionId>,
-    /// What the conversation was asked first.
+    /// The first prompt of the conversation.
     pub title: Option<String>,
     /// Where it works.
     pub cwd: Option<String>,
     /// When the message was written, as far as that is known.
     pub at: Option<Timestamp>,
-    /// By whom it is.
+    /// The author of the message.
     pub role: Role,
-    /// The part of it with the words.
+    /// The part of the message with the words.
     pub snippet: Vec<Piece>,
     /// The transcript or the database; none for a session's own records.
     pub file: Option<PathBuf>,
 }
 
-/// For how long passages are read that turn out not to have what is searched for.
+/// How long passages are read and checked before the search gives up on the rest.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether anything is in the index.
+/// Whether the index contains anything.
 pub(crate) fn has_any(connection: &Connection) -> Result<bool, SearchError> {
     Ok(connection.query_row("SELECT EXISTS (SELECT 1 FROM passages)", [], |row| row.get(0))?)
 }
 
-/// The newest messages that have what is searched for, and whether these are all.
+/// The newest messages that contain what is searched for, and whether the search finished in time.
 pub(crate) fn find(
     connection: &Connection,
     query: &Query,
@@ -135,7 +135,7 @@ pub(crate) fn find(
     Ok((hits, complete))
 }
 
-/// The SQL for the passages that may have what is searched for, and its values.
+/// The SQL for the passages that may contain what is searched for, and its values.
 fn question(query: &Query, expression: String) -> (String, Vec<Value>) {
     let mut sql =
         "SELECT passages.id, passages.role, passages.places, sources.id, sources.kind, sources.key, sources.agent,
@@ -167,7 +167,7 @@ fn question(query: &Query, expression: String) -> (String, Vec<Value>) {
     (sql, values)
 }
 
-/// A passage that may have what is searched for.
+/// A passage that may contain what is searched for.
 struct Candidate {
     id: i64,
     role: Role,
@@ -182,7 +182,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// An index of this version has nothing that this version does not know: anything else is damage.
+    /// An index of this version contains only values that this version knows: anything else is damage.
     fn of(row: &Row<'_>) -> Result<Candidate, SearchError> {
         let (role, kind) = (Role::of_number(row.get(1)?), Kind::of_number(row.get(4)?));
         let places = serde_json::from_slice(row.get_ref(2)?.as_bytes().map_err(rusqlite::Error::from)?).ok();
@@ -204,7 +204,7 @@ impl Candidate {
     }
 }
 
-/// A path without links, as far as it exists.
+/// A path without symbolic links, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let known = path.ancestors().find_map(|known| Some((known, std::fs::canonicalize(known).ok()?)));
     match known {
@@ -213,7 +213,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// A hit that is not described yet.
+/// A hit whose session is not looked up yet.
 struct Raw {
     ms: i64,
     source: i64,
@@ -224,7 +224,7 @@ struct Finder<'a> {
     query: &'a Query,
     terms: Terms,
     below: Option<PathBuf>,
-    /// Whether these folders are below that one.
+    /// Whether these folders are below `below`.
     folders: HashMap<String, bool>,
     files: HashMap<i64, Option<File>>,
     unread: &'a mut Collected,
@@ -236,14 +236,14 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Whether no passage from this one on can have a newer message than the last that is shown.
+    /// Whether no passage from this one on can contain a newer message than the last one that is shown.
     fn has_enough(&self, id: i64) -> bool {
         let most = self.query.most_of_each;
         self.hits.len() >= self.query.most
             && self.of_each.keys().map(|source| self.newer(*source, id).min(most)).sum::<usize>() >= self.query.most
     }
 
-    /// How many messages of a source were found that are newer than any in the passages from this one on.
+    /// How many of the found messages of a source are newer than any message in the passages from this one on.
     fn newer(&self, source: i64, id: i64) -> usize {
         self.of_each.get(&source).map_or(0, |times| times.iter().filter(|ms| first_id(**ms) >= id).count())
     }
@@ -323,7 +323,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The messages of a passage as they are now. What is gone, or not what it was, is left out.
+    /// The messages of a passage as they are now. What is gone or was changed is left out.
     fn messages(&mut self, candidate: &Candidate) -> Vec<Message> {
         let Some(agent) = ostler_agents::find(&candidate.agent) else {
             // An agent that a person has named in the settings is known by its session only.
@@ -356,7 +356,7 @@ fn texts(places: &Places, role: Role) -> Vec<Message> {
     }
 }
 
-/// Only of the lines that can have what is searched for.
+/// The messages of the lines that can contain what is searched for.
 fn of_lines(agent: &dyn Agent, file: &File, lines: &[(u64, u64)], terms: &Terms) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut line = Vec::new();
@@ -382,7 +382,7 @@ fn of_rows(agent: &dyn Agent, key: &str, ids: &[String], terms: &Terms) -> Vec<M
     };
     recording.begin_in_the_middle();
     let mut items = Vec::new();
-    // One that cannot be read now has no hits; the conversation is still there the next time.
+    // A database that cannot be read now has no hits; the conversation is still there the next time.
     let _ = database::rows_named(queries, path, ids, |row| {
         if !terms.may_be_in(row.part_data) {
             return;

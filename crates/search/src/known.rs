@@ -1,10 +1,10 @@
-//! What the index knows of the places where conversations are, so that a search which finds nothing changed reads a few rows and not
-//! one for each conversation.
+//! What the index knows about the folders and databases with conversations, so that a search that finds nothing changed
+//! reads a few rows and not one row for each conversation.
 //!
-//! Each folder of transcripts and each database has a row that says how it was when all of it had been read. An update takes that
-//! out before it changes anything of that place, and puts it back when the rest is written: one that is killed in between, or that
-//! could not read everything, leaves a place that the next update looks at file by file. A conversation is in the index only while its
-//! place has a row, so that it is also found when its place is gone.
+//! Each folder of transcripts and each database has a row with its state when all of it had been read. An update clears
+//! this state before it changes anything of that place, and writes it again when the rest is written. If an update is
+//! killed in between, or could not read everything, the next update looks at that place file by file. A conversation is
+//! in the index only while its place has a row, so that the conversations of a deleted place are found, too.
 
 use crate::discover::Stamp;
 use crate::error::SearchError;
@@ -17,18 +17,18 @@ use std::collections::HashMap;
 pub(crate) type Known = HashMap<String, (i64, Stamp)>;
 
 const BETWEEN: &str = "SELECT key, id, inode, size, changed FROM sources WHERE kind = ?1 AND key > ?2 AND key < ?3";
-/// As in the index `sources_sessions`.
+/// The same condition as in the index `sources_sessions`.
 const SESSIONS: &str = "SELECT key, id, inode, size, changed FROM sources WHERE kind = 2";
 
 impl Update<'_> {
-    /// The sums of all folders with transcripts. One that has to be looked at again has none.
+    /// The sums of all folders with transcripts. A folder that has to be looked at again has no sum.
     pub fn folders(&self) -> Result<HashMap<String, Option<i64>>, SearchError> {
         let mut rows = self.connection.prepare("SELECT path, sum FROM folders")?;
         let folders = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(folders.collect::<rusqlite::Result<HashMap<_, _>>>()?)
     }
 
-    /// Something in these folders is going to change.
+    /// Called before the entries of these folders change.
     pub fn begin_folders<'a>(&mut self, paths: impl Iterator<Item = &'a String>) -> Result<(), SearchError> {
         let transaction = self.connection.transaction()?;
         let mut put = transaction
@@ -40,7 +40,7 @@ impl Update<'_> {
         Ok(transaction.commit()?)
     }
 
-    /// All of these folders is in the index, and nothing of those that are gone.
+    /// Called when all of these folders is in the index, and nothing of the `gone` ones.
     pub fn end_folders<'a>(
         &mut self,
         sums: &HashMap<String, i64>,
@@ -56,25 +56,25 @@ impl Update<'_> {
         Ok(transaction.commit()?)
     }
 
-    /// How all databases were. One that has to be looked at again has nothing there.
+    /// The stamps of all databases. A database that has to be looked at again has no stamp.
     pub fn databases(&self) -> Result<HashMap<String, Option<String>>, SearchError> {
         let mut rows = self.connection.prepare("SELECT path, stamp FROM databases")?;
         let databases = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(databases.collect::<rusqlite::Result<HashMap<_, _>>>()?)
     }
 
-    /// Something of this database is going to change.
+    /// Called before the entries of this database change.
     pub fn begin_database(&self, path: &str) -> Result<(), SearchError> {
         let put = "INSERT INTO databases (path, stamp) VALUES (?1, NULL) ON CONFLICT (path) DO UPDATE SET stamp = NULL";
         Ok(self.connection.execute(put, [path]).map(drop)?)
     }
 
-    /// All of this database is in the index.
+    /// Called when all of this database is in the index.
     pub fn end_database(&self, path: &str, stamp: &str) -> Result<(), SearchError> {
         Ok(self.connection.execute("UPDATE databases SET stamp = ?2 WHERE path = ?1", [path, stamp]).map(drop)?)
     }
 
-    /// Nothing of this database is in the index.
+    /// Called when nothing of this database is in the index any more.
     pub fn forget_database(&self, path: &str) -> Result<(), SearchError> {
         Ok(self.connection.execute("DELETE FROM databases WHERE path = ?1", [path]).map(drop)?)
     }
@@ -83,7 +83,7 @@ impl Update<'_> {
     pub fn known_in(&self, folder: &str) -> Result<Known, SearchError> {
         let mut known =
             self.known(BETWEEN, params![Kind::File.number(), format!("{folder}/"), format!("{folder}0")])?;
-        // Those of a folder in it are not its own.
+        // Transcripts in subfolders are not its own.
         known.retain(|key, _| !key[folder.len() + 1..].contains('/'));
         Ok(known)
     }
@@ -188,14 +188,14 @@ mod tests {
             (1, 1, 1, 0)
         );
 
-        // As long as before.
+        // The same length as before.
         fs::write(&one, [line("again"), line("grewn")].concat()).unwrap();
         assert_eq!(
             (machine.changed(), machine.finds("grewn"), machine.finds("grown"), machine.changed()),
             (1, 1, 0, 0)
         );
 
-        // As long as before and of the same time, but another file.
+        // The same length and the same time as before, but another file.
         let times = fs::metadata(&one).unwrap().modified().unwrap();
         let beside = one.with_extension("new");
         fs::write(&beside, [line("again"), line("grunt")].concat()).unwrap();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_that_was_killed_is_not_taken_for_a_whole_one() {
+    fn an_update_that_was_killed_does_not_count_as_complete() {
         let machine = Machine::new();
         let (path, more) = (machine.transcript("-one", ID), machine.transcript("-one", OTHER));
         fs::write(&path, line("first")).unwrap();
@@ -246,7 +246,8 @@ mod tests {
         let away = path.with_extension("away");
         fs::rename(&path, &away).unwrap();
         fs::write(&more, line("more")).unwrap();
-        // What a process leaves behind that is killed when it has forgotten the one and not written the other is copied.
+        // Copies what a process leaves behind that is killed after it has deleted the first transcript and before it
+        // has written the other one.
         let (index, left) = (machine.home().root().join("search"), machine.folder.path().join("left"));
         let query = Query { words: vec!["more".to_owned()], ..Query::default() };
         let mut copy = |_| {
@@ -258,7 +259,7 @@ mod tests {
         search(&machine.home(), &|name: &str| machine.variable(name), &query, &mut copy).unwrap();
         fs::remove_dir_all(&index).unwrap();
         fs::rename(&left, &index).unwrap();
-        // All is as it was before.
+        // Now the files are as they were before.
         fs::remove_file(&more).unwrap();
         fs::rename(&away, &path).unwrap();
         assert_eq!((machine.finds("first"), machine.finds("more"), machine.changed()), (1, 0, 0));

@@ -1,13 +1,15 @@
-//! Full text of every conversation on the machine: those of ostler's sessions and those that agents keep by themselves.
+//! Full text of every conversation on the machine: those of ostler's sessions and those that agents store by
+//! themselves.
 //!
 //! Theory of operation:
 //!
-//! * The index is derived. A search brings it up to date itself ([`update`]), one at a time by a kernel lock; a search that
-//!   finds another one at work uses what is there, or waits where that is not a whole index yet. A damaged index is made again.
+//! * The index is derived. A search brings it up to date itself ([`update`]), one at a time under a kernel lock. A
+//!   search that finds another update at work uses the present index, or waits if that is not complete yet. A damaged
+//!   index is made again.
 //! * Transcripts are read through the decoders of `agents`, so that what is found is what `logs` shows.
-//! * The index has no text, only which words stand in which [`passages`]. Passages that may match are read again where they
-//!   stand ([`find`]), so that a hit is always what the transcript says now.
-//! * [`query`] and [`tokens`] say what a word is, once, for indexing, searching and marking.
+//! * The index contains no text, only which words are in which [`passages`]. Passages that may match are read again
+//!   from the transcript ([`find`]), so that a hit is always what the transcript says now.
+//! * [`query`] and [`tokens`] define what a word is, in one place for indexing, searching and marking.
 
 #![warn(missing_docs)]
 
@@ -48,7 +50,7 @@ pub struct Progress {
     pub read: u64,
     /// How many there are to read.
     pub all: u64,
-    /// There is no whole index yet, and another search is making it: this one waits for that.
+    /// There is no complete index yet, and another search is making it: this search waits.
     pub waits: bool,
 }
 
@@ -81,7 +83,7 @@ impl<H> Hits<H> {
     }
 }
 
-/// Searches. `tell` hears how far the update is that comes first.
+/// Searches. The index is updated first; `tell` is called with the progress of the update.
 pub fn search(
     home: &Home,
     variable: Variable<'_>,
@@ -95,13 +97,13 @@ pub fn search(
     let folder = Folder::open(home.root())?;
     match attempt(&folder, home, variable, query, tell) {
         Err(error) if error.is_damage() => {
-            // It is made again, once the process that writes now has finished.
+            // The index is made again, once the process that writes now has finished.
             if let Some(_held) = folder.lock(Wait::Long)? {
                 folder.delete().map_err(SearchError::io(&folder.index()))?;
             }
             attempt(&folder, home, variable, query, tell)
         }
-        // Somebody has deleted it meanwhile, perhaps with its folder.
+        // The index was deleted meanwhile, perhaps with its folder.
         Err(_) if !folder.index().exists() => attempt(&Folder::open(home.root())?, home, variable, query, tell),
         done => done,
     }
@@ -125,7 +127,7 @@ fn attempt(
             Some(connection) if database::is_whole(&connection)? => {
                 return Ok(Hits { updating: true, ..found(&connection, Collected::default())? });
             }
-            // That nothing is found in what is there of it would be no answer.
+            // A search in an incomplete index would give a wrong answer.
             Some(_) | None => {
                 tell(Progress { waits: true, ..Progress::default() });
                 folder.lock_when_free()?
@@ -156,7 +158,7 @@ mod tests {
         let projects = root.join("home/.claude/projects/-work");
         fs::create_dir_all(&projects).unwrap();
         let line = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"zebra {}\"}}}}\n", "x".repeat(1 << 20));
-        // So much that the update does not wait for the disk until it ends.
+        // So large that the update does not wait for the disk until it ends.
         fs::write(projects.join("11111111-408d-4262-88d9-97e7e2d532f0.jsonl"), line.repeat(9)).unwrap();
         let variable = |name: &str| (name == "HOME").then(|| root.join("home").to_str().unwrap().to_owned());
         let home = Home::at(root.join("ostler"));

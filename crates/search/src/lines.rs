@@ -1,19 +1,19 @@
-//! Cuts a transcript into lines as it is read. Unlike the lines of an agent that runs, one that is too long is passed over as
-//! quickly as its end can be looked for: a file of rubbish must not hold up a search.
+//! Cuts a transcript into lines as it is read. Unlike in the output of a running agent, a line that is too long is
+//! skipped as quickly as its end can be found: a file without valid lines must not delay a search.
 
 use memchr::memchr;
 
 /// A longer line is not a message.
 pub(crate) const LONGEST: usize = 8 * 1024 * 1024;
 
-/// Where reading stands.
+/// The state of reading.
 pub(crate) struct Lines {
-    /// Where the present line begins.
+    /// Where the current line begins.
     start: u64,
     /// How far the file has been read.
     reached: u64,
     partial: Vec<u8>,
-    /// The present line is too long.
+    /// The current line is too long.
     skipping: bool,
 }
 
@@ -23,12 +23,12 @@ impl Lines {
         Lines { start, reached: start, partial: Vec::new(), skipping: false }
     }
 
-    /// Goes on within a line that is too long, and begins at `start`.
+    /// Continues inside a line that begins at `start` and is too long.
     pub fn within(start: u64, reached: u64) -> Lines {
         Lines { start, reached, partial: Vec::new(), skipping: true }
     }
 
-    /// Behind the last line that has ended.
+    /// The position after the last complete line.
     pub fn end(&self) -> u64 {
         self.start
     }
@@ -38,12 +38,12 @@ impl Lines {
         self.reached
     }
 
-    /// Whether it is within a line that is too long.
+    /// Whether the position is inside a line that is too long.
     pub fn is_within(&self) -> bool {
         self.skipping
     }
 
-    /// Takes the next bytes, and calls `each` with every line that they complete and where it begins.
+    /// Takes the next bytes, and calls `each` with every line that they complete and with its start.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8], u64)) {
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);

@@ -1,4 +1,4 @@
-//! A message as the search sees it: by whom, when, and which of its text counts.
+//! A message as the search uses it: its author, its time, and the part of its text that counts.
 
 use jiff::Timestamp;
 use ostler_agents::recorded::{Recorded, What};
@@ -46,9 +46,9 @@ impl Role {
     }
 }
 
-/// So much of what a tool gave back counts, in bytes: the rest is mostly files that are on the disk anyway.
+/// How much of a tool's output counts, in bytes: the rest is mostly files that are on the disk anyway.
 const TOOL_OUTPUT: usize = 3 * 1024;
-/// What is said counts whole: a longer message has no line of a transcript.
+/// Messages of people and agents count completely: a longer message does not fit into a line of a transcript.
 const SAID: usize = crate::lines::LONGEST;
 
 /// A message.
@@ -79,7 +79,7 @@ impl Message {
         if text.len() > most {
             text.truncate(text.floor_char_boundary(most));
         }
-        // A colour must not become part of the word behind it.
+        // An escape sequence for a colour must not become part of the word after it.
         if memchr::memchr2(0x1b, 0xc2, text.as_bytes()).is_some() {
             text = ostler_screen::printable_text(&text).into_owned();
         }

@@ -1,10 +1,11 @@
-//! Passages: what the index consists of. A passage is a number of neighbouring messages of one conversation, all by the same
-//! role, about [`LENGTH`] bytes of text.
+//! Passages: the entries of the index. A passage is a number of neighbouring messages of one conversation, all of the
+//! same role, with about [`LENGTH`] bytes of text.
 //!
-//! Why not one entry for each message: SQLite takes a third of a microsecond for each word of each entry, and that is nearly
-//! all that indexing costs. Words repeat within a conversation. An entry for a passage has each of its words once, which
-//! is several times fewer; and the few passages that a question finds are read again in the transcript, where each
-//! message is checked for order, phrases and exclusions, and where the text to show comes from. So the index holds no text.
+//! Why not one entry for each message: SQLite takes a third of a microsecond for each word of each entry, and that is
+//! nearly all that indexing costs. Words repeat within a conversation. An entry for a passage has each of its words
+//! once, which is several times fewer. The few passages that a query finds are read again from the transcript: there
+//! each message is checked for order, phrases and exclusions, and the text to show comes from there. So the index
+//! contains no text.
 
 use crate::message::{Message, Role};
 use crate::tokens;
@@ -12,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// So much text goes into a passage.
+/// How many bytes of text a passage has.
 const LENGTH: usize = 16 * 1024;
-/// And so many messages at most.
+/// The maximum number of messages in a passage.
 const MESSAGES: usize = 256;
 
-/// Where a message stands.
+/// Where the messages of a passage are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Places {
     /// Lines of a file: where each begins and how long it is.
@@ -26,12 +27,12 @@ pub(crate) enum Places {
     /// Rows of a database, by their ids.
     #[serde(rename = "r")]
     Rows(Vec<String>),
-    /// The records of a session are read in order only, so that their texts are kept here, each with its time.
+    /// The records of a session can only be read in order, so their texts are stored here, each with its time.
     #[serde(rename = "t")]
     Texts(Vec<(Option<i64>, String)>),
 }
 
-/// Where one message stands.
+/// Where one message is.
 pub(crate) enum Place<'a> {
     Line { start: u64, length: u64 },
     Row(&'a str),
@@ -69,7 +70,7 @@ struct Open {
 }
 
 impl Builder {
-    /// `at_ms`: the time of messages before the first that has one.
+    /// `at_ms`: the time of messages before the first one that has a time.
     pub fn new(at_ms: i64) -> Builder {
         Builder { at_ms, ..Builder::default() }
     }
@@ -88,7 +89,7 @@ impl Builder {
         }
     }
 
-    /// The passages that are not full as well.
+    /// Also finishes the passages that are not full.
     pub fn close(&mut self, source: i64, done: &mut Vec<Passage>) {
         for role in Role::ALL {
             if let Some(open) = usize::try_from(role.number()).ok().and_then(|number| self.open.get_mut(number)) {
@@ -143,7 +144,8 @@ impl Open {
     }
 }
 
-/// Two different words have the same number once in many billions of passages; the second would then not be found there.
+/// Two different words have the same hash once in many billions of passages; then the second word would not be found in
+/// that passage.
 fn hash(word: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = word.len() as u64;
@@ -158,7 +160,7 @@ fn hash(word: &[u8]) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// The number is a hash already.
+/// A hasher for numbers that are hashes already.
 #[derive(Default)]
 struct Hashed(u64);
 

@@ -1,5 +1,5 @@
-//! What is searched for: words, "phrases", beginnings*, and -words that must not be there. Nothing that a person types is an
-//! error: what is not understood as one of these is a word.
+//! What is searched for: words, "phrases", beginnings*, and -words that must not be there. Nothing that a person types
+//! is an error: what is not understood as one of these is a word.
 
 use crate::tokens;
 use std::ops::Range;
@@ -13,7 +13,7 @@ pub struct Terms {
     pub unwanted: Vec<Term>,
 }
 
-/// Words that stand next to each other. What a person types as one word may be several to the index: `src/main.rs`.
+/// Words that are next to each other. What a person types as one word may be several to the index: `src/main.rs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Term {
     words: Vec<String>,
@@ -41,7 +41,7 @@ impl Terms {
                 Some(_) | None => (false, rest),
             };
             let (inside, star, after) = match behind.strip_prefix('"') {
-                // A phrase that is not closed goes to the end.
+                // A phrase that is not closed extends to the end.
                 Some(open) => match open.split_once('"') {
                     Some((inside, after)) => (inside, after.starts_with('*'), after.trim_start_matches('*')),
                     None => (open, open.ends_with('*'), ""),
@@ -60,8 +60,8 @@ impl Terms {
         }
     }
 
-    /// The question for the index, which knows neither order nor roles: every word, in whatever place. `None` when nothing is
-    /// wanted.
+    /// The query for the index, which knows neither order nor roles: every word, in any place. `None` when there is no
+    /// wanted word.
     #[must_use]
     pub fn expression(&self) -> Option<String> {
         let words = self.wanted.iter().flat_map(|term| {
@@ -75,18 +75,18 @@ impl Terms {
         (!words.is_empty()).then(|| words.join(" AND "))
     }
 
-    /// Whether the text of a message can have the wanted words, by the JSON that it is written in. Most of what the index proposes
-    /// has not, and decoding it costs ten times as much as this look.
+    /// Whether the text of a message can contain the wanted words, judged from its JSON. Most of what the index
+    /// proposes does not, and decoding it costs ten times as much as this check.
     #[must_use]
     pub fn may_be_in(&self, json: &[u8]) -> bool {
         let words = || self.wanted.iter().flat_map(|term| &term.words);
-        // Letters that are not ASCII, and characters that are written as numbers, can be anything.
+        // Letters that are not ASCII, and characters that are written as `\u` escapes, can match any word.
         words().all(|word| !word.is_ascii() || contains(json, word.as_bytes()))
             || !json.is_ascii()
             || memchr::memmem::find(json, b"\\u").is_some()
     }
 
-    /// Where the wanted words stand in a text, in order; `None` when the text is not what is searched for.
+    /// Where the wanted words are in a text, in order; `None` when the text does not match.
     #[must_use]
     pub fn find(&self, text: &str) -> Option<Vec<Range<usize>>> {
         let mut found: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.wanted.len()];
@@ -118,10 +118,10 @@ impl Terms {
     }
 }
 
-/// Letters and digits from the rarest to the most frequent, about.
+/// Letters and digits, approximately from the rarest to the most frequent.
 const RARE_FIRST: &[u8] = b"zqxjkvbpygfwmucldrhsnioate9876543210";
 
-/// Whether a word of lower case is in a text, be it in upper or lower case there. Its rarest letter is looked for.
+/// Whether a lower-case word is in a text, in upper or lower case. Searches for its rarest letter first.
 fn contains(text: &[u8], word: &[u8]) -> bool {
     let rank = |byte: u8| RARE_FIRST.iter().position(|&one| one == byte).unwrap_or(0);
     let Some((place, &rarest)) = word.iter().enumerate().min_by_key(|(_, byte)| rank(**byte)) else {
@@ -135,7 +135,7 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     })
 }
 
-/// A phrase of which some words have come.
+/// A phrase whose first words were found.
 #[derive(Clone, Debug)]
 struct Begun {
     start: usize,
@@ -149,7 +149,7 @@ impl Term {
         Term { words, is_beginning }
     }
 
-    /// Takes the next word of a text; where the phrase stands when this word completes it.
+    /// Takes the next word of a text. Returns where the phrase is, if this word completes it.
     fn advance(&self, begun: &mut Vec<Begun>, word: &str, place: &Range<usize>) -> Option<Range<usize>> {
         let last = self.words.len() - 1;
         let fits = |number: usize| {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_look_at_json_refuses_what_has_not_all_words() {
+    fn the_json_check_refuses_a_text_without_all_words() {
         let may = |query: &str, json: &str| Terms::parse([query]).may_be_in(json.as_bytes());
         assert!(may("zebra lock", r#"{"text":"The ZEBRA\nlocks"}"#));
         assert!(!may("zebra lock", r#"{"text":"The zebr"}"#));

@@ -1,4 +1,5 @@
-//! Conversations that an agent keeps in a database. The agent says with which SQL it is read; a row is a part of a message.
+//! Conversations that an agent stores in a database. The agent defines the SQL to read it; a row is a part of a
+//! message.
 
 use crate::discover::{self, Stamp};
 use crate::error::SearchError;
@@ -31,7 +32,7 @@ pub(crate) fn update(update: &mut Update<'_>, variable: Variable<'_>) -> Result<
         }
         let Some(queries) = agent.queries() else { continue };
         let conversations = database::conversations(queries, &path);
-        // Damaged, of another version, or in use just now: what is known of it stays.
+        // Damaged, of another version, or in use just now: what the index has of it is kept.
         let Ok(conversations) = conversations.map_err(|error| update.unread.add(&path, &error)) else { continue };
         update.begin_database(&name)?;
         let mut known = update.known_of_database(&name)?;
@@ -59,7 +60,7 @@ pub(crate) fn update(update: &mut Update<'_>, variable: Variable<'_>) -> Result<
     Ok(())
 }
 
-/// Tells whether anything was written: into the file, or into the log beside it.
+/// A stamp that changes when anything is written to the file, or to the log beside it.
 fn stamp(path: &Path) -> Option<String> {
     let file = Stamp::of_file(path)?;
     let mut log = path.as_os_str().to_owned();
@@ -67,12 +68,13 @@ fn stamp(path: &Path) -> Option<String> {
     Some(format!("{file:?} {:?}", Stamp::of_file(Path::new(&log))))
 }
 
-/// In nanoseconds since 1970.
+/// When it was updated, in nanoseconds since 1970.
 fn changed(stored: &Stored) -> i64 {
     stored.updated_ms.saturating_mul(1_000_000)
 }
 
-/// Reads the rows of one conversation that are new. A row that still grows is left for the next time; then `size` is not 0.
+/// Reads the rows of one conversation that are new. A row that is still growing is left for the next update; then
+/// `size` is not 0.
 fn conversation(
     update: &mut Update<'_>,
     agent: &'static dyn Agent,
@@ -113,7 +115,7 @@ fn conversation(
     });
     match read {
         Ok(()) => {}
-        // The agent's database, not ours; what was read of it counts, and the rest is read next time.
+        // The error is in the agent's database, not in the index. What was read counts, and the rest is read next time.
         Err(SearchError::Store(_)) => unfinished = true,
         Err(error) => return Err(error),
     }

@@ -1,5 +1,5 @@
 //! The sessions of ostler: which conversation each of them has, and the records of those whose transcript is not found
-//! where their agent keeps it (another home, an agent that keeps none, a transcript that is gone).
+//! where their agent stores it (another home, an agent without transcripts, a transcript that is gone).
 
 use crate::error::SearchError;
 use crate::message::Message;
@@ -14,11 +14,11 @@ use ostler_view::conversation::{Reader, Start};
 use rusqlite::params;
 use std::collections::{HashMap, HashSet};
 
-/// What is known of all sessions, by their ids: what tells whether one has changed.
+/// For every known session, by its id, the stamp that shows whether it has changed.
 type Known = HashMap<String, String>;
 
 pub(crate) fn update(update: &mut Update<'_>, home: &Home) -> Result<(), SearchError> {
-    // What was read of transcripts decides about the records of sessions.
+    // The sources that are already written decide for which sessions the records are read.
     update.flush()?;
     let mut known = known(update)?;
     let own = update.known_sessions()?;
@@ -53,8 +53,9 @@ fn known(update: &Update<'_>) -> Result<Known, SearchError> {
     Ok(known.collect::<rusqlite::Result<Known>>()?)
 }
 
-/// What tells whether a session has changed: its journal, and where its own records are read, the output of its newest run. One that is
-/// archived does not change, but it may have been restored, continued and archived again since the last look; it is a folder or one file.
+/// A stamp that shows whether a session has changed: its journal, and, where its own records are read, the output of
+/// its newest run. An archived session does not change, but it may have been restored, continued and archived again
+/// since the last look; it is a folder or one file.
 fn stamp(sessions: &SessionsDir, id: &str, own: bool) -> Option<String> {
     if sessions.archived {
         let journal = sessions.dir.stat(&format!("{id}/journal.jsonl")).ok().flatten();
@@ -72,9 +73,9 @@ fn stamp(sessions: &SessionsDir, id: &str, own: bool) -> Option<String> {
     Some(stamp)
 }
 
-/// Notes which conversations a session has had.
+/// Records which conversations a session has had.
 fn note(update: &mut Update<'_>, id: &str, stamp: &str, folder: &Folder) -> Result<(), SearchError> {
-    // A damaged session has none; it is looked at again when it has changed.
+    // A damaged session has no conversations; it is looked at again when it has changed.
     let conversations = conversations(folder).unwrap_or_default();
     let transaction = update.connection.transaction()?;
     transaction.execute("DELETE FROM conversations WHERE session = ?1", [id])?;
@@ -87,7 +88,7 @@ fn note(update: &mut Update<'_>, id: &str, stamp: &str, folder: &Folder) -> Resu
     Ok(transaction.commit()?)
 }
 
-/// Every conversation that a session has had, with the agent that keeps it.
+/// Every conversation that a session has had, with the agent that stores it.
 fn conversations(folder: &Folder) -> Result<HashSet<(&'static str, String)>, StoreError> {
     let session = folder.session()?;
     let told = journal::read(folder.dir(), 0)?.entries;
@@ -104,13 +105,14 @@ fn conversations(folder: &Folder) -> Result<HashSet<(&'static str, String)>, Sto
     Ok(found)
 }
 
-/// The sessions of which no conversation is found where its agent keeps it.
+/// The sessions without a conversation that is found where its agent stores it.
 const WITHOUT_TRANSCRIPT: &str = "
 SELECT id FROM sessions WHERE NOT EXISTS (
   SELECT 1 FROM conversations JOIN sources ON sources.agent = conversations.agent AND sources.native_id = conversations.native_id
   WHERE conversations.session = sessions.id AND sources.kind < 2)";
 
-/// Reads the records of the sessions whose transcripts are not found; those of others leave the index.
+/// Reads the records of the sessions whose transcripts are not found, and removes the records of other sessions from
+/// the index.
 fn records(update: &mut Update<'_>, home: &Home, changed: &HashSet<String>) -> Result<(), SearchError> {
     let mut known = update.known_sessions()?;
     let wanted: Vec<String> = {
@@ -135,7 +137,7 @@ fn records(update: &mut Update<'_>, home: &Home, changed: &HashSet<String>) -> R
     Ok(())
 }
 
-/// The records of one session. As much as can be read counts.
+/// Reads the records of one session, as far as they can be read.
 fn record(update: &mut Update<'_>, id: &str, folder: Folder) -> Result<(), SearchError> {
     let Ok(session) = folder.session() else { return Ok(()) };
     let mut source = update.new_source(id.to_owned(), Kind::Session, &session.agent);

@@ -13,9 +13,9 @@ pub struct Piece {
     pub marked: bool,
 }
 
-/// So many characters a snippet has.
+/// The maximum length of a snippet in characters.
 pub const LENGTH: usize = 240;
-/// So many of them may stand before the first word that was searched for.
+/// How many of them may be before the first word that was searched for.
 const BEFORE: usize = 60;
 
 /// The snippet of a text with the words at these places, which are in order and do not overlap.
@@ -37,7 +37,7 @@ pub fn cut(text: &str, places: &[Range<usize>]) -> Vec<Piece> {
     if pieces.push(&text[at..], false) { pieces.done } else { pieces.end() }
 }
 
-/// The place from which on the most words stand close together: that is what a person looks for.
+/// The start of the part in which the most words are close together: this is most likely what a person looks for.
 fn densest(text: &str, places: &[Range<usize>]) -> usize {
     let within = |first: &Range<usize>| {
         let close =
@@ -49,12 +49,12 @@ fn densest(text: &str, places: &[Range<usize>]) -> usize {
         words.dedup();
         words.len() * 4 + all.min(3)
     };
-    // The first of the best; a message may have thousands of places.
+    // The first of the best parts. Only some are compared: a message may have thousands of places.
     let best = places.iter().take(64).map(|place| (within(place), place.start));
     best.rev().max_by_key(|(close, _)| *close).map_or(0, |(_, start)| start)
 }
 
-/// Where a snippet begins whose first word stands here: at the beginning of a word.
+/// Where a snippet begins whose first found word is at `start`: at the beginning of a word.
 fn before(text: &str, start: usize) -> usize {
     let mut at = start;
     let mut left = BEFORE;
@@ -63,7 +63,7 @@ fn before(text: &str, start: usize) -> usize {
         if left == 0 {
             return word;
         }
-        // An empty line parts what belongs together from what does not.
+        // An empty line separates paragraphs: what is before it does not belong to the snippet.
         if character == '\n' && text[..place].ends_with('\n') {
             return word;
         }

@@ -4,7 +4,7 @@ use crate::discover::Stamp;
 use crate::message::{Message, Role};
 use rusqlite::{Statement, params};
 
-/// The title of a conversation has so many characters at most.
+/// The maximum length of a conversation's title in characters.
 const TITLE: usize = 120;
 
 /// What a source is.
@@ -44,9 +44,10 @@ pub(crate) struct Source {
     pub cwd: Option<String>,
     pub title: Option<String>,
     pub stamp: Stamp,
-    /// Behind the last whole line.
+    /// The position after the last complete line.
     pub position: i64,
-    /// The last row that was read; of a file, how far a line was read that is too long, and what stood before `position`.
+    /// For a database, the last row that was read. For a file, a hash of the bytes before `position`, and how far a
+    /// line that is too long was read.
     pub mark: Option<String>,
 }
 
@@ -71,7 +72,7 @@ impl Source {
         }
     }
 
-    /// The title is what a person said first.
+    /// Sets the title: the first line of the first prompt.
     pub fn note_title(&mut self, message: &Message) {
         if self.title.is_none() && message.role == Role::User {
             let line = message.text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

@@ -1,14 +1,15 @@
-//! Words of a text, as the index knows them: runs of letters and digits, in lower case, without accents. A character of a script
-//! that writes no spaces, and a pictogram, is a word of its own.
+//! Words of a text, as the index knows them: runs of letters and digits, in lower case, without accents. A character of
+//! a script without spaces, or a pictogram, is a word of its own.
 //!
-//! Every text passes through here, so plain ASCII takes a short way.
+//! Every text is processed here, so there is a fast path for plain ASCII.
 
 use std::ops::Range;
 
-/// The longest word in bytes; of a longer one only the beginning counts. Long enough for any hash that people search for.
+/// The longest word in bytes; only the beginning of a longer word counts. Long enough for any hash that people search
+/// for.
 pub const LONGEST: usize = 64;
 
-/// Calls `each` with every word of a text and where it stands there.
+/// Calls `each` with every word of a text and its place there.
 pub fn each(text: &str, mut each: impl FnMut(&str, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut word = Word::default();
@@ -40,10 +41,10 @@ pub fn each(text: &str, mut each: impl FnMut(&str, Range<usize>)) {
             word.end(at, &mut each);
         } else {
             word.begin(at);
-            // Of some capitals the small letter is a letter and a mark.
+            // The lower-case form of some capital letters is a letter and a combining mark.
             let letters = character.to_lowercase().filter(|letter| !is_combining(*letter));
             letters.map(without_accent).for_each(|letter| match letter {
-                // In capitals it is written SS.
+                // The capital form is written SS.
                 'ß' => "ss".chars().for_each(|letter| word.push(letter)),
                 letter => word.push(letter),
             });
@@ -53,7 +54,7 @@ pub fn each(text: &str, mut each: impl FnMut(&str, Range<usize>)) {
     word.end(bytes.len(), &mut each);
 }
 
-/// The word that is being read. It lies in an array: no memory is asked for.
+/// The word that is being read. It is in an array, so that no memory is allocated.
 struct Word {
     start: Option<usize>,
     bytes: [u8; LONGEST],
@@ -106,7 +107,8 @@ fn is_combining(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}')
 }
 
-/// Chinese and Japanese are written without spaces, Thai, Lao, Burmese and Khmer as well. Pictograms are written next to anything.
+/// Chinese and Japanese are written without spaces, Thai, Lao, Burmese and Khmer as well. Pictograms are written next
+/// to anything.
 fn stands_alone(character: char) -> bool {
     match character {
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => character.is_alphanumeric(),
@@ -118,7 +120,7 @@ fn stands_alone(character: char) -> bool {
     }
 }
 
-/// The letters from U+00E0 to U+017F as people type them who do not have them; a dot stays as it is.
+/// The letters from U+00E0 to U+017F as people type them without such keys. A dot means that the letter stays as it is.
 const PLAIN: &[u8; 0xa0] = b"aaaaaa.ceeeeiiii.nooooo.ouuuuy.y\
                      aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii..jjkk.lllllllll\
                      lnnnnnn...oooooo..rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
@@ -128,7 +130,7 @@ const PLAIN_ADDITIONAL: &[u8; 0x100] =
                      rrrrrrrrssssssssssttttttttuuuuuuuuuuvvvvwwwwwwwwwwxxxxyyzzzzzzhtwy......\
                      aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeeeeeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuuuuyyyyyyyy......";
 
-/// A small letter as it is without its accent, which some programs write as a mark of its own behind it.
+/// A lower-case letter without its accent. Some programs write the accent as a separate mark after the letter.
 fn without_accent(letter: char) -> char {
     let of = |table: &[u8], first: u32| match table.get((letter as u32 - first) as usize) {
         Some(b'.') | None => letter,
@@ -144,7 +146,7 @@ fn without_accent(letter: char) -> char {
         'ό' => 'ο',
         'ύ' | 'ϋ' | 'ΰ' => 'υ',
         'ώ' => 'ω',
-        // At the end of a word only.
+        // This form is used only at the end of a word.
         'ς' => 'σ',
         'й' => 'и',
         'ё' => 'е',

@@ -1,4 +1,5 @@
-//! What could not be read. It is passed over, so that one file does not hide all others; but a search that could not look everywhere says so.
+//! What could not be read. It is skipped, so that one file does not hide all others; but a search that could not look
+//! everywhere reports this.
 
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -16,7 +17,7 @@ pub struct Unread {
     pub why: String,
 }
 
-/// Collects them, each once.
+/// Collects files and folders that could not be read, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     paths: HashSet<PathBuf>,
@@ -29,7 +30,8 @@ impl Collected {
         self.first.get_or_insert_with(|| (path.to_owned(), why.to_string()));
     }
 
-    /// What opening this has come to. Something that is gone, or is no transcript, is not missing.
+    /// Returns what was opened, or records the error. A path that is gone, or is not a transcript, does not count as
+    /// unread.
     pub fn note<T>(&mut self, path: &str, opened: Result<T, Errno>) -> Option<T> {
         match opened {
             Ok(opened) => Some(opened),

@@ -1,9 +1,10 @@
 //! Brings the index up to date: finds out what has changed since the last search, and reads only that.
 //!
-//! * A transcript grows at its end; it is read from where the last update stopped. One that was replaced, has become shorter or has
-//!   changed before that place is read again from its beginning. One that is gone leaves the index.
-//! * What was read goes into the index in large steps, each of them whole: positions and passages together. A process
-//!   that is killed loses the step it was at, and the next update reads that again.
+//! * A transcript grows at its end; it is read from where the last update stopped. A transcript that was replaced, has
+//!   become shorter or has changed before that place is read again from its beginning. A transcript that is gone is
+//!   removed from the index.
+//! * What was read is written to the index in large steps, each in one transaction with positions and passages
+//!   together. A process that is killed loses its current step, and the next update reads that part again.
 
 use crate::database::{self, Folder};
 use crate::discover::Stamp;
@@ -18,9 +19,9 @@ use ostler_store::home::Home;
 use ostler_sys::pause::{self, Point};
 use rusqlite::{Connection, Statement, params};
 
-/// What is collected in memory before it goes into the index, in bytes.
+/// How much is collected in memory before it is written to the index, in bytes.
 pub(crate) const STEP: usize = 24 * 1024 * 1024;
-/// From so many bytes on, an update does not wait for the disk at each step.
+/// From this many bytes on, an update does not wait for the disk at each step.
 const MUCH: u64 = 8 * 1024 * 1024;
 
 const PUT_PASSAGE: &str =
@@ -30,7 +31,7 @@ const PUT_WORDS: &str = "INSERT INTO words (rowid, text) VALUES (?1, ?2)";
 /// What an update did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Updated {
-    /// Whether conversations or sessions have come or gone.
+    /// Whether conversations or sessions were added or removed.
     pub membership: bool,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Update<'a> {
     pub connection: &'a mut Connection,
     folder: &'a Folder,
     pub passages: Vec<Passage>,
-    /// How many bytes of words these have.
+    /// How many bytes of words these passages have.
     pub collected: usize,
     /// The sources whose rows change with the next step.
     pub changed: Vec<Source>,
@@ -48,7 +49,7 @@ pub(crate) struct Update<'a> {
     pub unread: &'a mut Collected,
     tell: &'a mut dyn FnMut(Progress),
     much: bool,
-    /// So much is collected before it goes into the index.
+    /// How much is collected before it is written to the index.
     pub step: usize,
     pub updated: Updated,
 }
@@ -96,7 +97,8 @@ pub(crate) fn in_steps(
     update.flush()?;
     if update.much {
         if is_first {
-            // The lists of words become one. Otherwise an update of one message has to merge long ones now and then.
+            // Merges the lists of words into one. Otherwise an update for a single message has to merge long lists now
+            // and then.
             update.connection.execute("INSERT INTO words (words) VALUES ('optimize')", [])?;
         }
         update.folder.end_much(update.connection)?;
@@ -112,7 +114,7 @@ impl Update<'_> {
         Source::new(self.next_source - 1, key, kind, agent)
     }
 
-    /// So many bytes are to be read, more than was known before.
+    /// Adds bytes that are to be read to the total.
     pub fn expect(&mut self, bytes: u64) -> Result<(), SearchError> {
         self.done.all += bytes;
         if self.done.all > MUCH && !self.much {
@@ -147,7 +149,7 @@ impl Update<'_> {
         }))
     }
 
-    /// A message that did not come from a file of lines.
+    /// Adds a message that did not come from a file of lines.
     pub fn add(
         &mut self,
         source: &mut Source,
@@ -162,14 +164,14 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// All that is known of a source now has been added.
+    /// Called when all messages of a source were added.
     pub fn close(&mut self, source: Source, mut builder: Builder) -> Result<(), SearchError> {
         builder.close(source.id, &mut self.passages);
         self.changed.push(source);
         if self.collected > self.step { self.flush() } else { Ok(()) }
     }
 
-    /// A source leaves the index.
+    /// Removes a source from the index.
     pub fn forget(&mut self, id: i64) -> Result<(), SearchError> {
         self.updated.membership = true;
         let transaction = self.connection.transaction()?;
@@ -179,7 +181,7 @@ impl Update<'_> {
         Ok(transaction.commit()?)
     }
 
-    /// Puts what was collected into the index, as one step.
+    /// Writes what was collected to the index, as one step.
     pub fn flush(&mut self) -> Result<(), SearchError> {
         if self.passages.is_empty() && self.changed.is_empty() {
             return Ok(());
@@ -206,19 +208,19 @@ impl Update<'_> {
     }
 }
 
-/// The ids of passages follow their times, so that the newest are found first and a question about the last week looks at no
-/// older ones.
+/// The ids of passages follow their times, so that the newest are found first, and a query about the last week does not
+/// look at older ones.
 pub(crate) fn first_id(ms: i64) -> i64 {
-    // The year 9999 at most, and not before 1970: a transcript may say anything.
+    // The year 9999 at most, and not before 1970: a transcript may contain any time.
     ms.clamp(0, 253_402_300_799_000) * 1024
 }
 
-/// Puts a passage into its table, and says which number it got.
+/// Puts a passage into its table, and returns its id.
 fn put(insert: &mut Statement<'_>, passage: &Passage, last: i64) -> Result<i64, SearchError> {
     let places = serde_json::to_vec(&passage.places).unwrap_or_default();
     let mut id = first_id(passage.newest_ms).max(last.saturating_add(1));
     let mut step = 1;
-    // Another passage of the same millisecond has its number.
+    // Another passage of the same millisecond has this id already.
     while insert.execute(params![id, passage.source, passage.role.number(), places])? == 0 {
         id += step;
         step *= 2;

@@ -1,7 +1,7 @@
-//! `archived.json`: when a session was put away, by whom, and what its transcript was then.
+//! `archived.json`: when a session was archived, by whom, and what its transcript was then.
 //!
-//! Nobody of ours writes to a session that was put away. The transcript is the agent's own file and anybody may; so what
-//! it was is noted, and anyone who looks later sees that somebody did.
+//! No process of ours writes to an archived session. The transcript is the agent's own file, and any program may write
+//! to it. So its state is noted, and a later reader sees whether it was changed.
 
 use crate::StoreError;
 use crate::folder::{Folder, read, to_json};
@@ -33,7 +33,7 @@ struct Transcript {
     file: Option<Stamp>,
 }
 
-/// What changes when somebody writes a file or puts another in its place.
+/// What changes when a file is written or replaced by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     size: u64,
@@ -57,9 +57,9 @@ impl Stamp {
     }
 }
 
-/// Notes that the session, which ended then, is put away now. The caller holds `keeper.lock`.
+/// Notes that the session, which ended at `ended`, is archived now. The caller holds `keeper.lock`.
 pub fn note(folder: &Folder, by: &str, ended: Timestamp, transcript: Option<&str>) -> Result<(), StoreError> {
-    // A database is shared by all of an agent's conversations: that it changed says nothing about this one.
+    // A database is shared by all conversations of an agent: a change of it says nothing about this one.
     let transcript = transcript.filter(|path| !path.ends_with(".db"));
     let transcript = match transcript {
         Some(path) => {
@@ -67,7 +67,7 @@ pub fn note(folder: &Folder, by: &str, ended: Timestamp, transcript: Option<&str
         }
         None => None,
     };
-    // By a clock that is wrong it may have been before it ended; it must not be deleted too soon for that.
+    // With a wrong clock, now may be before the end of the session. It must not be deleted too soon because of that.
     let archived = Archived { at: clock::now().max(ended), by: by.to_owned(), transcript };
     write(folder, &archived)
 }
@@ -87,13 +87,13 @@ fn write(folder: &Folder, archived: &Archived) -> Result<(), StoreError> {
     folder.dir().replace(NAME, &to_json(archived), Sync::Yes).map_err(StoreError::io(NAME))
 }
 
-/// What was noted; `None` for one that was put away before there was such a note.
+/// What was noted; `None` for a session that was archived before there was such a note.
 pub fn noted(folder: &Folder) -> Result<Option<Archived>, StoreError> {
     read(folder.dir(), NAME)
 }
 
 impl Archived {
-    /// What a person should know about the transcript of a session that was put away.
+    /// What a person should know about the transcript of an archived session.
     pub fn alarm(&self, id: SessionId) -> Result<Option<String>, StoreError> {
         let Some(Transcript { path, file: before }) = &self.transcript else {
             return Ok(None);
@@ -120,7 +120,7 @@ mod tests {
     use ostler_sys::dir::Dir;
 
     #[test]
-    fn whoever_writes_or_removes_the_transcript_is_noticed() {
+    fn a_changed_or_removed_transcript_is_noticed() {
         let home = tempfile::tempdir().unwrap();
         let (folder, transcript) = (Folder::new(Dir::open(home.path()).unwrap()), home.path().join("t.jsonl"));
         let id = SessionId::parse("0aqx73sx").unwrap();

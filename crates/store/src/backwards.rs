@@ -1,5 +1,6 @@
-//! The whole lines of a file, newest first, in bounded memory: what is looked for in a transcript stands at its end, and
-//! the transcript may be longer than memory. A torn last line is none; one that is too long to be read is passed over.
+//! The whole lines of a file, newest first, in bounded memory: what is looked for in a transcript is at its end, and
+//! the transcript may be longer than memory. A torn last line does not count, and a line that is too long to be read is
+//! skipped.
 
 use memchr::memrchr;
 use ostler_core::MESSAGE_LIMIT;
@@ -14,19 +15,19 @@ const PIECE: usize = 256 * 1024;
 /// The longest line that is read: that of the longest message, with room for what JSON adds to it.
 const LINE_LIMIT: u64 = 2 * MESSAGE_LIMIT as u64 + (1 << 20);
 
-/// Calls `each` with every whole line from there on, without its newline, the last one first, until it has seen enough. A
-/// file that ends before that was written anew, and all of it is looked at.
+/// Calls `each` with every whole line from position `from` on, without its newline, the last one first, until `each`
+/// breaks. A file that is shorter than `from` was written anew, and all of it is read.
 pub fn lines(file: &File, from: u64, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
     let size = file.metadata()?.len();
     let from = if from > size { 0 } else { from };
     match lines_in(file, from..size, PIECE, LINE_LIMIT, each) {
-        // Somebody has shortened it: what we were about to read is not in it.
+        // The file was shortened: what we were about to read is not in it.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
         other => other,
     }
 }
 
-/// Where the line begins that this position is in: behind the last newline before it.
+/// Where the line begins that this position is in: after the last newline before it.
 pub fn line_start(file: &File, position: u64) -> io::Result<u64> {
     let mut end = position.min(file.metadata()?.len());
     let mut buffer = vec![0; PIECE];
@@ -50,7 +51,8 @@ fn lines_in(
     mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; piece];
-    // Where the piece in the buffer begins, and where the line ends that is being looked at; none before the last newline.
+    // Where the piece in the buffer begins, and where the line ends that is being looked at; `None` before the last
+    // newline is found.
     let mut start = range.end;
     let mut line_end: Option<u64> = None;
     let mut filled = 0;
@@ -82,7 +84,7 @@ fn lines_in(
 
 /// A line that ends outside of the piece that its beginning is in is read by itself.
 fn with_line<T>(file: &File, piece: &[u8], start: u64, end: u64, mut each: impl FnMut(&[u8]) -> T) -> io::Result<T> {
-    // Within the limit, which memory has room for.
+    // The length is within the limit, so it fits in memory.
     let length = usize::try_from(end - start).map_err(io::Error::other)?;
     if let Some(line) = piece.get(..length) {
         return Ok(each(line));

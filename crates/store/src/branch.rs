@@ -1,17 +1,17 @@
-//! What git has checked out in a folder, from git's own files. A list may ask for hundreds of folders, so no git program is
-//! started, and a file that never ends or never answers does no harm.
+//! What git has checked out in a folder, from git's own files. A list may ask for hundreds of folders, so no git
+//! program is started, and a file that never ends or never answers cannot block it.
 
 use ostler_sys::dir::Dir;
 use rustix::fs::OFlags;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// More than any reference or path in these files has.
+/// Longer than any reference or path in these files.
 const LIMIT: u64 = 8192;
 /// As many digits of a commit as git shows.
 const COMMIT_DIGITS: usize = 8;
 
-/// The branch, or the commit where none is checked out; `None` outside a repository.
+/// The branch, or the commit when no branch is checked out; `None` outside a repository.
 #[must_use]
 pub fn of(folder: &Path) -> Option<String> {
     folder.ancestors().find_map(head_in).and_then(|head| name_of(&head))

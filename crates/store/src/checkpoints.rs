@@ -1,9 +1,10 @@
 //! Copies of the agent's transcript, taken while it works.
 //!
-//! What this is against: a transcript that is lost, cut short or rewritten by the process that owns it, and with it turns that were
-//! paid for. A checkpoint is a copy beside, never a branch: `checkpoints/<n>.copy` follows the transcript and only ever
-//! grows by what is new, and `checkpoints/index.jsonl` notes how long it was when. So a hundred checkpoints cost one copy.
-//! When the transcript no longer begins with what was copied, the copy stays as it is and another one is begun.
+//! This protects against a transcript that is lost, cut short or rewritten by the process that owns it, and with it
+//! turns that were paid for. A checkpoint is a copy, never a branch: `checkpoints/<n>.copy` follows the transcript and
+//! only ever grows by what is new, and `checkpoints/index.jsonl` notes how long it was at which time. So a hundred
+//! checkpoints cost one copy. When the transcript no longer begins with what was copied, the copy stays as it is and
+//! another one is begun.
 
 use crate::StoreError;
 use crate::folder::Folder;
@@ -21,12 +22,12 @@ use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "checkpoints";
 const INDEX: &str = "index.jsonl";
-/// So much of the end of a copy is compared before more is added to it.
+/// How much of the end of a copy is compared before more is added to it.
 const COMPARED: u64 = 64 * 1024;
-/// So many copies are kept of a transcript that is rewritten again and again: the longest, and the newest others.
+/// How many copies are kept of a transcript that is rewritten again and again: the longest, and the newest others.
 const COPIES: usize = 5;
 
-/// So many checkpoints stay whatever the clock says: those of ten minutes, one every five seconds.
+/// So many of the newest checkpoints are kept, however old they are: those of ten minutes, one every five seconds.
 const NEWEST: usize = 120;
 
 /// The transcript as it was at one moment.
@@ -39,18 +40,19 @@ pub struct Checkpoint {
     pub copy: u32,
     /// How much of it.
     pub length: u64,
-    /// That it differs from earlier copies is known and right: it was put back or repaired by us.
+    /// It differs from earlier copies on purpose: it was restored or repaired by us.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
 }
 
-/// What came of saving.
+/// The result of saving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saving {
-    /// Nothing is new, or there is nothing yet.
+    /// Nothing is new, or there is no transcript yet.
     Unchanged,
     Grown,
-    /// The transcript does not begin with what was copied any more. That copy stays; `now` is how long the transcript is.
+    /// The transcript does not begin with what was copied any more. That copy stays; `now` is the length of the
+    /// transcript.
     Rewritten {
         copied: u64,
         now: u64,
@@ -58,7 +60,7 @@ pub enum Saving {
 }
 
 impl Saving {
-    /// What a person should know of it.
+    /// What a person should know about it.
     #[must_use]
     pub fn words(self, session: SessionId) -> Option<String> {
         let (copied, now) = match self {
@@ -115,7 +117,7 @@ pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving,
     Ok(Saving::Rewritten { copied, now: size })
 }
 
-/// How many bytes the next copy would write, as far as the lengths tell.
+/// How many bytes the next copy would write, judged by the lengths only.
 pub fn missing(folder: &Folder, transcript: &Path) -> Result<u64, StoreError> {
     let size = match std::fs::metadata(transcript) {
         Ok(meta) => meta.len(),
@@ -133,7 +135,7 @@ pub fn missing(folder: &Folder, transcript: &Path) -> Result<u64, StoreError> {
     Ok(size.checked_sub(copied).unwrap_or(size))
 }
 
-/// Copies what is new, and notes that the transcript is right as it is, whatever earlier copies have.
+/// Copies what is new, and notes that the transcript is right as it is, whatever earlier copies contain.
 pub fn settle(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<(), StoreError> {
     save(folder, transcript, at)?;
     let Some(dir) = open(folder.dir(), false)? else {
@@ -149,7 +151,8 @@ pub fn settle(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<(), S
     write_index(&dir, &all)
 }
 
-/// What a transcript can be measured by: the last checkpoint of each of its copies since it was settled, newest first.
+/// What a transcript can be compared with: the last checkpoint of each of its copies since it was settled, newest
+/// first.
 pub fn earlier(folder: &Folder, transcript: &Path) -> Result<Vec<Checkpoint>, StoreError> {
     open(folder.dir(), false)?.map_or_else(|| Ok(Vec::new()), |dir| earlier_in(&dir, transcript))
 }
@@ -172,22 +175,22 @@ pub fn copy(folder: &Folder, checkpoint: &Checkpoint) -> Result<File, StoreError
     open_copy(&dir, checkpoint.copy)
 }
 
-/// Whether a transcript begins with what was copied of it, as far as the end of the copy tells.
+/// Whether a transcript begins with what was copied of it, judged by the end of the copy.
 pub fn is_followed_by(folder: &Folder, checkpoint: &Checkpoint, transcript: &File) -> Result<bool, StoreError> {
     ends_alike(transcript, &copy(folder, checkpoint)?, checkpoint.length)
 }
 
-/// All of them, oldest first.
+/// All checkpoints, oldest first.
 pub fn list(folder: &Folder) -> Result<Vec<Checkpoint>, StoreError> {
     open(folder.dir(), false)?.map_or_else(|| Ok(Vec::new()), |dir| list_in(&dir))
 }
 
-/// Puts a checkpoint in the place of its transcript. What was there is kept beside it, under the name that comes back.
+/// Replaces the transcript by a checkpoint. The file that was there is kept beside it, under the name that is returned.
 pub fn restore(folder: &Folder, checkpoint: &Checkpoint) -> Result<Option<PathBuf>, StoreError> {
     restore_as(folder, checkpoint, &checkpoint.of)
 }
 
-/// The same in the place of this file.
+/// The same for another file.
 pub fn restore_as(folder: &Folder, checkpoint: &Checkpoint, transcript: &Path) -> Result<Option<PathBuf>, StoreError> {
     let mut copy = copy(folder, checkpoint)?.take(checkpoint.length);
     let failed = |error| StoreError::Io { file: transcript.to_string_lossy().into_owned(), error };
@@ -210,7 +213,7 @@ pub fn restore_as(folder: &Folder, checkpoint: &Checkpoint, transcript: &Path) -
             Ok(()) => Some(before),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                // Nothing may be replaced of which nothing is kept.
+                // A file must not be replaced without keeping a copy of it.
                 let _ = std::fs::remove_file(&temporary);
                 return Err(error);
             }
@@ -222,7 +225,8 @@ pub fn restore_as(folder: &Folder, checkpoint: &Checkpoint, transcript: &Path) -
     put().map_err(failed)
 }
 
-/// What the agent was just writing when the copy was taken is half a line, which the next writer would make worse.
+/// A line that the agent was writing when the copy was taken is incomplete, and the next writer would append to it. So
+/// it is cut off.
 fn end_with_whole_line(file: &File, length: u64) -> io::Result<()> {
     let mut end = length;
     let mut piece = vec![0; 64 * 1024];
@@ -259,7 +263,7 @@ fn copy_length(dir: &Dir, number: u32) -> Result<u64, StoreError> {
     Ok(dir.stat(&name).map_err(StoreError::io(&name))?.map_or(0, |stat| stat.size))
 }
 
-/// A copy, to be read: that of a packed session cannot be written. One that does not exist has nothing in it.
+/// A copy, opened for reading: a copy in a packed session cannot be written. One that does not exist counts as empty.
 fn open_copy(dir: &Dir, number: u32) -> Result<File, StoreError> {
     let name = copy_name(number);
     match dir.file(&name, OFlags::RDONLY) {
@@ -269,7 +273,7 @@ fn open_copy(dir: &Dir, number: u32) -> Result<File, StoreError> {
     }
 }
 
-/// Whether two files are the same before this position, as far as the end of it tells.
+/// Whether two files are the same before this position, judged by the last bytes before it.
 fn ends_alike(transcript: &File, copy: &File, length: u64) -> Result<bool, StoreError> {
     let start = length.saturating_sub(COMPARED);
     let mut ends = [Vec::new(), Vec::new()];
@@ -284,7 +288,8 @@ fn ends_alike(transcript: &File, copy: &File, length: u64) -> Result<bool, Store
     Ok(ends[0] == ends[1])
 }
 
-/// Copies a part of the transcript to the end of a copy. Killed in the middle it leaves a shorter copy, which is one too.
+/// Copies a part of the transcript to the end of a copy. If it is killed in the middle, the copy is shorter, and still
+/// valid.
 fn append(dir: &Dir, number: u32, transcript: &File, from: u64, to: u64) -> Result<(), StoreError> {
     let name = copy_name(number);
     let copy = || -> io::Result<()> {
@@ -300,11 +305,11 @@ fn append(dir: &Dir, number: u32, transcript: &File, from: u64, to: u64) -> Resu
 
 fn list_in(dir: &Dir) -> Result<Vec<Checkpoint>, StoreError> {
     let text = dir.read(INDEX).map_err(StoreError::io(INDEX))?.unwrap_or_default();
-    // A line that is not a checkpoint is a torn one: the copy has what it would have named.
+    // A line that is not a checkpoint is torn: the copy has the bytes that it would have named.
     Ok(text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// Adds one, and thins out the others when there are many.
+/// Adds one checkpoint, and thins out the others when there are many.
 fn note(dir: &Dir, checkpoint: Checkpoint) -> Result<(), StoreError> {
     let mut all = list_in(dir)?;
     all.push(checkpoint.clone());
@@ -325,8 +330,9 @@ fn write_index(dir: &Dir, all: &[Checkpoint]) -> Result<(), StoreError> {
     dir.replace(INDEX, &text, Sync::No).map_err(StoreError::io(INDEX))
 }
 
-/// Everything of the last ten minutes, then one every ten minutes for a day, then one a day; and always the last of each
-/// copy, which is all of it, and the newest, however old a clock that was set makes them.
+/// Keeps everything of the last ten minutes, then one every ten minutes for a day, then one a day. The last checkpoint
+/// of each copy is always kept, as it covers the whole copy, and so are the newest, even if a changed clock makes them
+/// look old.
 fn thin(all: &[Checkpoint], now: Timestamp) -> Vec<Checkpoint> {
     let spacing = |at: Timestamp| match now.as_second() - at.as_second() {
         ..600 => 1,
@@ -342,7 +348,7 @@ fn thin(all: &[Checkpoint], now: Timestamp) -> Vec<Checkpoint> {
     kept.map(|(_, (one, _))| one.clone()).collect()
 }
 
-/// Forgets copies of a transcript that is rewritten again and again.
+/// Deletes surplus copies of a transcript that is rewritten again and again.
 fn drop_surplus(dir: &Dir) -> Result<(), StoreError> {
     let all = list_in(dir)?;
     let mut last: Vec<Checkpoint> = Vec::new();
@@ -366,16 +372,16 @@ fn drop_surplus(dir: &Dir) -> Result<(), StoreError> {
 mod tests {
     use super::*;
 
-    struct Stage {
+    struct Fixture {
         home: tempfile::TempDir,
         folder: Folder,
     }
 
-    impl Stage {
-        fn set() -> Stage {
+    impl Fixture {
+        fn set() -> Fixture {
             let home = tempfile::tempdir().unwrap();
             let folder = Folder::new(Dir::open(home.path()).unwrap());
-            Stage { home, folder }
+            Fixture { home, folder }
         }
 
         fn transcript(&self) -> PathBuf {
@@ -397,7 +403,7 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_copied() {
-        let stage = Stage::set();
+        let stage = Fixture::set();
         assert_eq!(stage.save(1), Saving::Unchanged, "no transcript yet");
         stage.write("one\n");
         assert_eq!(stage.save(2), Saving::Grown);
@@ -411,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_transcript_that_shrinks_vanishes_or_is_rewritten_is_told_and_the_longer_copy_stays() {
-        let stage = Stage::set();
+        let stage = Fixture::set();
         stage.write("one\ntwo\nthree\n");
         stage.save(1);
         stage.write("stub\n");
@@ -427,7 +433,7 @@ mod tests {
 
     #[test]
     fn another_conversation_is_another_copy_and_no_surprise() {
-        let stage = Stage::set();
+        let stage = Fixture::set();
         stage.write("one\n");
         stage.save(1);
         let other = stage.home.path().join("other.jsonl");
@@ -440,7 +446,7 @@ mod tests {
 
     #[test]
     fn a_transcript_rewritten_for_ever_does_not_fill_the_disk_and_the_longest_copy_stays() {
-        let stage = Stage::set();
+        let stage = Fixture::set();
         stage.write("the longest of all of them\n");
         stage.save(0);
         for number in 1..40 {
@@ -454,7 +460,7 @@ mod tests {
 
     #[test]
     fn what_is_restored_ends_with_a_whole_line_and_what_was_there_is_kept() {
-        let stage = Stage::set();
+        let stage = Fixture::set();
         stage.write("one\ntwo\nhal");
         stage.save(1);
         stage.write("stub\n");
@@ -466,7 +472,7 @@ mod tests {
 
     #[test]
     fn a_transcript_is_measured_by_every_copy_since_it_was_settled() {
-        let stage = Stage::set();
+        let stage = Fixture::set();
         let copies = || -> Vec<u32> {
             earlier(&stage.folder, &stage.transcript()).unwrap().iter().map(|one| one.copy).collect()
         };

@@ -1,4 +1,4 @@
-//! What sessions use on the disk: allocated blocks, by what they hold. A file with several names is counted once.
+//! What sessions use on the disk: allocated blocks, by kind of content. A file with several names is counted once.
 
 use crate::StoreError;
 use ostler_sys::dir::Dir;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 /// Bytes on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskUsage {
-    /// What went in and out of its program.
+    /// The input and output of its program.
     pub output: u64,
     /// Copies of its transcript.
     pub checkpoints: u64,
-    /// Of its screen and of its files.
+    /// Snapshots of its screen and of its files.
     pub snapshots: u64,
     /// Everything else.
     pub records: u64,
@@ -51,13 +51,13 @@ fn kind(path: &Path) -> Kind {
     match words.as_slice() {
         ["checkpoints", ..] => Kind::Checkpoint,
         ["runs", _, "out" | "err" | "out.times" | "err.times" | "in" | "hooks"] => Kind::Output,
-        // Also one that is being written.
+        // Also a snapshot that is being written.
         ["runs", _, name] if name.starts_with("screen") => Kind::Snapshot,
         _ => Kind::Record,
     }
 }
 
-/// Adds up, and remembers what was counted.
+/// Adds up sizes, and remembers which files were counted.
 #[derive(Debug, Default)]
 pub struct Counter {
     seen: HashSet<(u64, u64)>,
@@ -70,7 +70,7 @@ impl Counter {
         if let Some(pack) = Dir::open(folder).ok().as_ref().and_then(Dir::pack) {
             let mut total = 0;
             self.walk(folder, &mut |_, bytes| total += bytes)?;
-            // Its blocks hold several files: what is not the contents of one kind is what its records use.
+            // Its blocks hold several files: what is not content of the other kinds counts as records.
             for (path, packed) in pack.names() {
                 match kind(Path::new(path)) {
                     Kind::Record => {}
@@ -91,7 +91,7 @@ impl Counter {
         Ok(total)
     }
 
-    /// The same, without files that have names elsewhere as well: what is linked uses nothing here.
+    /// The same, without files that have other names as well: a linked file uses no space here.
     pub fn unlinked(&mut self, folder: &Path) -> Result<u64, StoreError> {
         let mut total = 0;
         self.walk_with(folder, &mut |_, stat| {
@@ -106,12 +106,12 @@ impl Counter {
         self.walk_with(folder, &mut |path, stat| each(path, stat.blocks().saturating_mul(512)))
     }
 
-    /// `each` gets the path below the folder. Sessions end and are deleted while we look: what is gone uses nothing. Links
-    /// are not followed.
+    /// `each` gets the path below the folder. Sessions end and are deleted while we look: a file that is gone uses no
+    /// space. Links are not followed.
     fn walk_with(&mut self, folder: &Path, each: &mut impl FnMut(&Path, &std::fs::Metadata)) -> Result<(), StoreError> {
         let mut left = vec![PathBuf::new()];
         while let Some(below) = left.pop() {
-            // A path that ends with a slash is one of a folder, and a packed session is a file.
+            // A path that ends with a slash would mean a folder, and a packed session is a file.
             let path = if below.as_os_str().is_empty() { folder.to_owned() } else { folder.join(&below) };
             let failed = |error: io::Error| StoreError::io(path.to_string_lossy())(error);
             let Some(stat) = there(std::fs::symlink_metadata(&path)).map_err(failed)? else {
@@ -154,7 +154,7 @@ mod tests {
         }
         std::fs::hard_link(session.join("runs/1/outcome.json"), session.join("outcome.json")).unwrap();
         std::os::unix::fs::symlink("/", session.join("link")).unwrap();
-        // As large as it is long, and with nothing in it.
+        // A long file that is one hole: it uses no blocks.
         std::fs::File::create(session.join("runs/1/in")).unwrap().set_len(1 << 30).unwrap();
         let mut counter = Counter::default();
         let usage = counter.session(&session).unwrap();

@@ -1,14 +1,15 @@
-//! `ended.index`: what lists and lookups need of sessions that have ended, in one file, so that they open no folder that has
-//! not changed. Each month of the archive has one of its own.
+//! `ended.index`: what lists and lookups need of sessions that have ended, in one file, so that they open no folder
+//! that has not changed. Each month of the archive has its own index.
 //!
-//! It is derived and may be deleted. A command that finds sessions at rest which are not in it writes it again, with them. Each
-//! record holds the date on which the session's folder last changed. Asking for 10,000 dates takes longer than all the rest of
-//! a list, so the dates of all folders are compared once an hour and after a boot. In between, a record counts unless the session
-//! is named in `woken/`: everything that writes to a session at rest notes it there first ([`crate::summary`]).
-//! Only an ostler from before this file does not; what it resumes is listed after the next comparison.
+//! It is derived and may be deleted. A command that finds sessions at rest which are not in it writes it again, with
+//! them. Each record holds the date on which the session's folder last changed. Reading 10,000 dates takes longer than
+//! all the rest of a list, so the dates of all folders are compared once an hour and after a boot. In between, a record
+//! is valid unless the session is named in `woken/`: everything that writes to a session at rest notes it there first
+//! ([`crate::summary`]). Only an ostler from before this file does not; a session that it resumes is listed after the
+//! next comparison.
 //!
-//! * `table`: the bytes. `woken`: the sessions whose record does not count. `roll`: which sessions there are. `names`: which of them
-//!   may have a name.
+//! * `table`: the bytes. `woken`: the sessions whose record is not valid. `roll`: which sessions there are. `names`:
+//!   which of them may have a name.
 
 mod names;
 mod roll;
@@ -35,15 +36,15 @@ use woken::Woken;
 pub(crate) use woken::note;
 
 pub(crate) const NAME: &str = "ended.index";
-/// A folder that changed more lately than this gets no record: a further change could have the same date.
+/// A folder that changed less than this ago gets no record: a further change could have the same date.
 const MOMENT_S: i64 = 2;
 /// The dates of all folders are compared after this time.
 const COMPARE_S: i64 = 3600;
-/// Fewer new records than this are not worth a write; of many, a part of them.
+/// The file is not written for fewer new records than this, nor for fewer than one in `NEW_PART` of its records.
 const NEW_RECORDS: usize = 32;
 const NEW_PART: usize = 256;
-/// So many dates are asked for before another thread may have its turn.
-const HANDFUL: usize = 64;
+/// How many dates one thread reads at a time.
+const BATCH: usize = 64;
 
 /// The file as it was when it was opened, and what is to be added.
 #[derive(Debug, Default)]
@@ -51,11 +52,11 @@ pub struct EndedIndex {
     name: String,
     table: Table,
     file: Option<FileStat>,
-    /// What the table says of these does not count.
+    /// The records of these sessions are not valid.
     changed: HashSet<SessionId>,
-    /// Those are all that were noted since the table was begun.
+    /// `changed` has every session that was noted since the table was begun.
     notes_whole: bool,
-    /// What it says of the others counts without a further question.
+    /// The records of all other sessions are valid without a further check.
     trusted: bool,
     compared_now: bool,
     new: Mutex<Vec<Ended<'static>>>,
@@ -63,26 +64,26 @@ pub struct EndedIndex {
 
 /// Which sessions a folder has.
 enum Listed {
-    /// It has not changed since it was listed; as the difference from the index.
+    /// The folder has not changed since it was listed; the list is given as the difference from the index.
     Before(roll::Difference),
     Now(Vec<SessionId>),
 }
 
 impl EndedIndex {
-    /// Of the sessions that were not put away. One that cannot be read is empty.
+    /// The index of the sessions that are not archived. A file that cannot be read counts as empty.
     #[must_use]
     pub fn read(home: &Path) -> EndedIndex {
         EndedIndex::open(home, NAME.to_owned())
     }
 
-    /// Of the sessions that were put away in this month.
+    /// The index of the sessions that were archived in this month.
     #[must_use]
     pub fn of_month(home: &Path, month: &str) -> EndedIndex {
         EndedIndex::open(home, format!("archive/{month}.index"))
     }
 
     fn open(home: &Path, name: String) -> EndedIndex {
-        // In this order: what became of a woken session is in the index before its note is removed.
+        // In this order: the new record of a woken session is in the index before its note is removed.
         let noted = Woken::open(home).and_then(|woken| woken.noted().ok()).unwrap_or_default();
         let read = || {
             let home = Dir::open(home).ok()?;
@@ -106,7 +107,7 @@ impl EndedIndex {
         })
     }
 
-    /// The records with this name, as far as they count.
+    /// The records with this name that are valid.
     pub fn named(&self, name: &str) -> impl Iterator<Item = Ended<'_>> {
         self.table.named(name).filter(|ended| !self.changed.contains(&ended.id))
     }
@@ -127,20 +128,20 @@ impl EndedIndex {
         let ids = list()?;
         let settled = clock::now().as_second() - changed.seconds >= MOMENT_S && sessions.changed(".")? == Some(changed);
         if settled {
-            // Without it the next one lists them again.
+            // Without this file the next command lists the folder again.
             let _ = roll::write(&home, &name, of, self.table.ids(), &ids);
         }
         Ok(Listed::Now(ids))
     }
 
-    /// Whatever was known of the session when it ended. It may have been resumed since.
+    /// What was known of the session when it ended. It may have been resumed since.
     #[must_use]
     pub fn once(&self, id: SessionId) -> Option<Ended<'_>> {
         let at = self.table.find(id)?;
         if self.changed.contains(&id) { None } else { self.table.get(at) }
     }
 
-    /// Compares the dates of all folders if that is due. Before this, [`EndedIndex::still`] has to ask for each.
+    /// Compares the dates of all folders if that is due. Without this, [`EndedIndex::still`] has to check each folder.
     pub fn compare(&mut self, sessions: &Dir) {
         if self.trusted || self.table.len() == 0 {
             return;
@@ -149,30 +150,31 @@ impl EndedIndex {
         let work = || {
             let mut changed = Vec::new();
             loop {
-                let begin = next.fetch_add(HANDFUL, Ordering::Relaxed);
+                let begin = next.fetch_add(BATCH, Ordering::Relaxed);
                 if begin >= self.table.len() {
                     return changed;
                 }
-                for at in begin..self.table.len().min(begin + HANDFUL) {
+                for at in begin..self.table.len().min(begin + BATCH) {
                     changed.extend(self.table.get(at).filter(|ended| !is_same(sessions, ended)).map(|ended| ended.id));
                 }
             }
         };
-        let threads = if self.table.len() < HANDFUL { 1 } else { 8 };
+        let threads = if self.table.len() < BATCH { 1 } else { 8 };
         let changed = parallel(threads, work).concat();
         self.changed.extend(changed);
         (self.trusted, self.compared_now) = (true, true);
     }
 
-    /// The session, if it has ended and nothing has happened to it since. `sessions`: the folder in which its folder is.
+    /// The session, if it has ended and nothing has happened to it since. `sessions`: the folder in which its folder
+    /// is.
     #[must_use]
     pub fn still(&self, sessions: &Dir, id: SessionId) -> Option<Ended<'_>> {
         self.once(id).filter(|ended| self.trusted || is_same(sessions, ended))
     }
 
-    /// Remembers the session if it is at rest, and tells what it was at its end.
+    /// Adds the session if it is at rest, and returns what it was at its end.
     pub fn learn(&self, sessions: &Dir, id: SessionId) -> Option<Closing> {
-        // Asked for first: what happens after that is seen by the next who asks.
+        // The date is read first: what happens after that is noticed by the next reader.
         let changed = sessions.changed(id.as_str()).ok()??;
         let (outcome, closing) = read_summary(sessions, id)?;
         self.add(changed, outcome.kind, &closing);
@@ -198,7 +200,7 @@ impl EndedIndex {
         }
     }
 
-    /// Writes it again with what was added. Best effort: what is not here is looked for in its folder.
+    /// Writes the file again with what was added. Best effort: a session that is not in it is looked up in its folder.
     pub fn save(self, home: &Path) {
         let new = self.new.lock().map(|mut new| std::mem::take(&mut *new)).unwrap_or_default();
         if self.compared_now || new.len() >= NEW_RECORDS.max(self.table.len() / NEW_PART) {
@@ -215,7 +217,7 @@ impl EndedIndex {
         let woken = Woken::open_or_make(&root).ok()?;
         let _lock = woken.lock()?;
         if root.stat(&self.name).ok()? != self.file {
-            // Somebody has replaced it since, and may know more.
+            // Another process has replaced the file since, and may know more.
             return None;
         }
         let kept = (0..self.table.len()).filter_map(|at| self.table.get(at));
@@ -235,7 +237,7 @@ impl EndedIndex {
         if self.name == NAME {
             let sessions = root.open_dir_or_link("sessions").ok()?;
             for (id, changed) in settled {
-                // It keeps its note, and is looked at.
+                // On failure the session keeps its note, and its folder is read.
                 let _ = woken.settle(&sessions, id, changed);
             }
             if self.compared_now {
@@ -246,8 +248,8 @@ impl EndedIndex {
     }
 }
 
-/// For a session that is about to be put away in this month: what is known of it from an earlier time in the archive does not
-/// count any more. Rarely needed, so the whole file goes; the next lookup writes it again.
+/// For a session that is about to be archived in this month: what is known of it from an earlier time in the archive is
+/// not valid any more. Rarely needed, so the whole file is removed; the next lookup writes it again.
 pub fn forget_in_month(home: &Path, month: &str, id: SessionId) -> io::Result<()> {
     let index = EndedIndex::of_month(home, month);
     if index.table.find(id).is_some() { Dir::open(home)?.remove(&index.name) } else { Ok(()) }
@@ -304,7 +306,7 @@ mod tests {
         let other = ended(&home, "bbbbbbbb", None);
         write(&home, vec![other.clone(), one.clone()]);
         let later = Ended { ended: Timestamp::from_second(99).unwrap(), ..other.clone() };
-        // As an earlier version writes it.
+        // As an earlier version wrote it.
         let unknown = Ended { kind: None, ..ended(&home, "0000000z", Some("x")) };
         write(&home, vec![later.clone(), unknown.clone()]);
         let index = EndedIndex::read(home.path());
@@ -360,10 +362,10 @@ mod tests {
         assert!(is_known());
         note(&Dir::open(home.path()).unwrap(), one.id).unwrap();
         assert!(!is_known());
-        // Also not by an old copy of the file.
+        // An old copy of the file does not make it known either.
         std::fs::write(home.path().join(NAME), old).unwrap();
         assert!(!is_known());
-        // Learned while something goes on with it.
+        // A record that was made while the session was being changed.
         let outdated = Ended { changed: Date { seconds: 1, nanos: 1 }, ..one.clone() };
         write(&home, vec![outdated]);
         assert!(!is_known());

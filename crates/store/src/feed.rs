@@ -1,9 +1,9 @@
-//! `runs/<n>/fed.jsonl`: which bytes of `in` came from whom.
+//! `runs/<n>/fed.jsonl`: which bytes of `in` came from which source.
 //!
-//! The race this solves: the process that appends to `in` may be killed before it has noted that it did, or after it has noted it
-//! and before it did. So each piece is noted first, with its place and length. What is really there is decided by the
-//! size of `in`: the note of a piece that never (or only partly) arrived counts for as much as arrived, and its source
-//! is asked for the rest. Nothing is put in twice, nothing is forgotten.
+//! The race this solves: the process that appends to `in` may be killed before it has noted that it did, or after it
+//! has noted it and before it did. So each piece is noted first, with its position and length. What really arrived is
+//! decided by the size of `in`: a piece that never (or only partly) arrived counts for as much as arrived, and its
+//! source is asked for the rest. Nothing is put in twice, nothing is lost.
 
 use crate::StoreError;
 use crate::journal::open_for_append;
@@ -17,13 +17,13 @@ use std::os::unix::fs::FileExt;
 
 const NOTES: &str = "fed.jsonl";
 
-/// The note of what is typed covers so much at least: what is typed next needs no note of its own.
+/// A note of typed input covers at least so many bytes: what is typed next needs no note of its own.
 const TYPED: u64 = 64 * 1024;
 
 /// One piece of input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Piece {
-    /// Who: `m7` for message 7, a client's own name for its keys.
+    /// The source: `m7` for message 7, a client's own name for its keys.
     from: String,
     /// Where in `in` it begins.
     at: u64,
@@ -38,13 +38,13 @@ pub struct Feed {
     size: u64,
     received: HashMap<String, u64>,
     ends: HashMap<String, u64>,
-    /// The last note, when it covers more than has been put in.
+    /// The last note, if it covers more than has been put in.
     open: Option<Open>,
-    /// The last note may be on the disk in part only, because that was full.
+    /// The last note may be only partly on the disk, because the disk was full.
     torn: bool,
 }
 
-/// A note of what is typed: from whom, and up to where in `in`.
+/// A note of typed input: its source, and up to where in `in` it reaches.
 #[derive(Debug)]
 struct Open {
     from: String,
@@ -52,7 +52,7 @@ struct Open {
 }
 
 impl Feed {
-    /// Opens both files and works out what each source has really put in.
+    /// Opens both files and computes how much of each source has really been put in.
     pub fn open(run: &Dir, input: File) -> Result<Feed, StoreError> {
         let size = input.metadata().map_err(StoreError::io("in"))?.len();
         let bytes = run.read(NOTES).map_err(StoreError::io(NOTES))?.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Feed {
         self.received.get(from).copied().unwrap_or(0)
     }
 
-    /// Where the last piece of this source ends, be it in or not.
+    /// Where the last piece of this source ends, whether it was put in or not.
     #[must_use]
     pub fn end_of(&self, from: &str) -> Option<u64> {
         self.ends.get(from).copied()
@@ -91,9 +91,9 @@ impl Feed {
         self.write(from, bytes)
     }
 
-    /// Puts in what somebody types, key by key. A note is written only when somebody else has put something in since the last
-    /// one, or when that is used up. A piece counts for what has arrived before the next one begins, so it may be noted as
-    /// longer than it will be.
+    /// Puts in what a person types, key by key. A note is written only when another source has put something in since
+    /// the last one, or when the last note is used up. A piece counts for what has arrived before the next one begins,
+    /// so its note may be longer than the piece will be.
     pub fn put_typed(&mut self, from: &str, bytes: &[u8]) -> Result<(), StoreError> {
         if bytes.is_empty() {
             return Ok(());
@@ -139,7 +139,7 @@ impl Feed {
     }
 }
 
-/// A piece has arrived as far as the next one's beginning, or the end of the file, allows.
+/// A piece has arrived up to the beginning of the next one, or up to the end of the file.
 fn received(pieces: &[Piece], size: u64) -> HashMap<String, u64> {
     let mut received: HashMap<String, u64> = HashMap::new();
     for (index, piece) in pieces.iter().enumerate() {
@@ -191,7 +191,7 @@ mod tests {
             feed.put_typed("one", &[*key]).unwrap();
         }
         assert_eq!(notes(), 1);
-        // Somebody else comes in between, and a keeper is killed.
+        // Another source comes in between, and a keeper is killed.
         feed.put("message-1", b"hello").unwrap();
         feed.put_typed("one", b"d").unwrap();
         feed.put_typed("two", b"x").unwrap();

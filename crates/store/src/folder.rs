@@ -20,10 +20,10 @@ const RECORD: &str = "run.json";
 const OUTCOME: &str = "outcome.json";
 /// Only an outcome has this field.
 const CLOSING: &str = "closing";
-/// What a record has for lists of sessions that run; an outcome has its own copy.
+/// Fields of a record that are for lists of running sessions; an outcome has its own copy.
 const SESSION_COPY: [&str; 2] = ["session", "session_size"];
 
-/// Has the name that a session was given after its start.
+/// The file with the name that a session was given after its start.
 pub const RENAMED: &str = "renamed.json";
 
 /// A session's folder.
@@ -32,12 +32,13 @@ pub struct Folder {
     dir: Dir,
 }
 
-/// What was before a run that begins.
+/// The state of the session before a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// The session has ended, and may be at rest.
     Rest,
-    /// The keeper goes on with another process. It is never at rest in between, and waits for no client's lock.
+    /// The keeper continues with another process. The session is never at rest in between, and the keeper must not wait
+    /// for a client's lock.
     Running,
 }
 
@@ -63,7 +64,8 @@ impl Folder {
         Ok(self.with_its_name(require(&self.dir, "session.json")?))
     }
 
-    /// With the name that it was given since. A record of that which cannot be read costs the new name and not the session.
+    /// With the name that it was given later. If the record of that name cannot be read, only the new name is lost, not
+    /// the session.
     fn with_its_name(&self, mut session: Session) -> Session {
         if let Ok(Some(Renamed { name, .. })) = read(&self.dir, RENAMED) {
             session.name = Some(name);
@@ -71,7 +73,8 @@ impl Folder {
         session
     }
 
-    /// Gives it another name. From then on the summary is not enough any more: the note of a session at rest has the old one.
+    /// Gives it another name. From then on the summary is not enough any more: the note of a session at rest has the
+    /// old name.
     pub fn rename(&self, home: &Home, id: SessionId, renamed: &Renamed) -> Result<(), StoreError> {
         let _dropped = self.drop_summary()?;
         ended::note(&home.open_or_make(home.root())?, id).map_err(StoreError::io("woken"))?;
@@ -87,12 +90,12 @@ impl Folder {
         if size == record.session_size { Ok(self.with_its_name(session.clone())) } else { self.session() }
     }
 
-    /// Written once, into a folder that nobody sees yet.
+    /// Written once, into a folder that is not visible to other processes yet.
     pub fn write_session(&self, session: &Session) -> Result<(), StoreError> {
         create(&self.dir, "session.json", session)
     }
 
-    /// Written again, for a run that works in another folder. The caller is the only one who may start one.
+    /// Written again, for a run that works in another folder. Only the caller may start a run.
     pub fn replace_session(&self, session: &Session) -> Result<(), StoreError> {
         write(&self.dir, "session.json", session)
     }
@@ -101,13 +104,13 @@ impl Folder {
         read(&self.dir, "holder.json")
     }
 
-    /// Both helpers, as far as their records can be read: no damage to those may keep anybody from ending a session.
+    /// Both helpers, as far as their records can be read: a damaged record must not prevent a session from being ended.
     #[must_use]
     pub fn helpers(&self) -> Vec<HelperRecord> {
         [self.holder(), self.keeper()].into_iter().filter_map(|record| record.ok().flatten()).collect()
     }
 
-    /// The processes that keep it or kept its newest run: they may still be leaving.
+    /// The processes that keep it or kept its newest run: they may still be exiting.
     #[must_use]
     pub fn helper_processes(&self) -> Vec<Identity> {
         let mut found: Vec<Identity> = self.helpers().into_iter().map(|helper| helper.process).collect();
@@ -117,7 +120,7 @@ impl Folder {
         found
     }
 
-    /// Who the first holder is, of a session that nobody sees yet.
+    /// Writes the record of the first holder of a session that is not visible to other processes yet.
     pub fn write_first_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
         create(&self.dir, "holder.json", holder)
     }
@@ -134,13 +137,14 @@ impl Folder {
         write(&self.dir, "keeper.json", keeper)
     }
 
-    /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and asking for a
-    /// name is cheaper than listing a folder.
+    /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and looking up
+    /// a name is cheaper than listing a folder.
     pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
         let mut number = self.newest_or_first()?;
         loop {
             let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
-            // A run that goes on as another is published after the other was made: it may have become old meanwhile.
+            // The outcome of a run that another one continues is published after the other was made: this run may not
+            // be the newest any more.
             let now = if outcome.is_some() { self.newest_or_first()? } else { number };
             if now == number {
                 return Ok((number, outcome));
@@ -177,7 +181,7 @@ impl Folder {
 
     pub fn make_run(&self, number: u32) -> Result<RunFolder, StoreError> {
         let name = format!("runs/{number}");
-        // Both are there in a folder that was made beforehand.
+        // A folder that was made in advance has both.
         if let Ok(dir) = self.dir.open_dir(&name) {
             return Ok(RunFolder { dir, number });
         }
@@ -191,8 +195,8 @@ impl Folder {
         self.run(number)
     }
 
-    /// Makes the folder of a run with its record in it, so that nobody ever sees the one without the other. Of many who
-    /// try at once one succeeds; to the others it exists already.
+    /// Makes the folder of a run with its record in it, so that one is never visible without the other. If several
+    /// processes try at once, one succeeds; for the others the run already exists.
     pub fn begin_run(&self, record: &RunRecord, after: After) -> Result<RunFolder, StoreError> {
         self.begin_run_with(record, &[], after)
     }
@@ -222,13 +226,13 @@ impl Folder {
             Ok(run)
         })();
         if begun.is_err() {
-            // What cannot be removed has no number, and nobody takes it for a run.
+            // If it cannot be removed, it still has no number, so it is not mistaken for a run.
             let _ = runs.remove_all(&hidden);
         }
         begun
     }
 
-    /// Takes back a run that never was. It goes as one step: nobody sees a run without its record.
+    /// Removes a run that never started. It disappears in one step: a run without its record is never visible.
     pub fn discard_run(&self, number: u32) -> Result<(), StoreError> {
         let runs = self.dir.open_dir("runs").map_err(StoreError::io("runs"))?;
         let gone = format!(".gone-{number}-{}", std::process::id());
@@ -245,14 +249,14 @@ impl RunFolder {
 
     pub fn record(&self) -> Result<RunRecord, StoreError> {
         let mut record: RunRecord = require(&self.dir, RECORD)?;
-        // Of a run that has ended it may be a second name of the outcome, whose fields are not the record's.
+        // For a run that has ended it may be a second name of the outcome, whose fields do not belong to the record.
         if record.more.contains_key(CLOSING) {
             record.more.clear();
         }
         Ok(record)
     }
 
-    /// Of the first run of a session that nobody sees yet.
+    /// The record of the first run of a session that is not visible to other processes yet.
     pub fn write_first_record(&self, record: &RunRecord) -> Result<(), StoreError> {
         create(&self.dir, RECORD, record)
     }
@@ -266,7 +270,7 @@ impl RunFolder {
         read(&self.dir, "claim.json")
     }
 
-    /// Says so. `false`: another process was first, and its word counts.
+    /// Publishes a claim. `false`: another process was first, and its claim is valid.
     pub fn publish_claim(&self, claim: &Claim) -> Result<bool, StoreError> {
         self.dir.publish_once("claim.json", &to_json(claim)).map_err(StoreError::io("claim.json"))
     }
@@ -279,15 +283,20 @@ impl RunFolder {
         read(&self.dir, OUTCOME)
     }
 
-    /// `Ok(false)`: there is one already, and it stays. The file also has what the record says, where there is room for it
-    /// ([`Self::merge_record`]).
+    /// Whether it has ended and that is recorded.
+    pub fn has_outcome(&self) -> Result<bool, StoreError> {
+        Ok(self.dir.stat(OUTCOME).map_err(StoreError::io(OUTCOME))?.is_some())
+    }
+
+    /// `Ok(false)`: there is one already, and it stays. The file also contains the fields of the record, where there is
+    /// room for them ([`Self::merge_record`]).
     pub fn publish_outcome(&self, outcome: &Outcome, record: &RunRecord) -> Result<bool, StoreError> {
         let bytes = with_record(outcome, record).unwrap_or_else(|| to_json(outcome));
         self.dir.publish_once(OUTCOME, &bytes).map_err(StoreError::io(OUTCOME))
     }
 
-    /// Makes `run.json` a second name of the outcome, if that says all that it says: a run that has ended takes a block less.
-    /// Both stay readable by their names, also for older versions. Best effort.
+    /// Makes `run.json` a second name of the outcome, if the outcome has everything that the record has: so a run that
+    /// has ended takes one block less. Both stay readable by their names, also for older versions. Best effort.
     pub(crate) fn merge_record(&self) {
         let fields = |name| read::<Map<String, Value>>(&self.dir, name).ok().flatten();
         let (Some(mut record), Some(outcome)) = (fields(RECORD), fields(OUTCOME)) else { return };
@@ -298,10 +307,10 @@ impl RunFolder {
     }
 }
 
-/// An outcome with the fields of the record beside its own; `None` when that would take more than one block.
+/// An outcome with the fields of the record added; `None` when that would take more than one block.
 fn with_record(outcome: &Outcome, record: &RunRecord) -> Option<Vec<u8>> {
     const BLOCK: usize = 4096;
-    // By this a reader of the record knows that the other fields are the outcome's.
+    // From this field a reader of the record knows that the other fields are the outcome's.
     outcome.closing.as_ref()?;
     let mut fields = fields_of(outcome)?;
     for (name, value) in fields_of(record)? {
@@ -329,7 +338,7 @@ pub fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, Sto
     }
 }
 
-/// A file without which readers do well: one that is damaged counts as missing.
+/// A file that readers can do without: a damaged one counts as missing.
 pub fn read_dispensable(dir: &Dir, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
     match dir.read(name) {
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Ok(None),
@@ -341,7 +350,7 @@ fn require<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<T, StoreError> 
     read(dir, name)?.ok_or_else(|| StoreError::Missing { file: name.to_owned() })
 }
 
-/// A record that we cannot read may be fine for the version that wrote it.
+/// A record that we cannot read may be valid for the version that wrote it.
 fn newer_or_damaged(name: &str, bytes: &[u8], error: &serde_json::Error) -> StoreError {
     let schema = serde_json::from_slice::<serde_json::Value>(bytes).ok().and_then(|value| value["schema"].as_u64());
     match schema {
@@ -355,11 +364,11 @@ fn create<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreEr
 }
 
 fn write<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
-    // A record that a power cut has emptied would damage a session in which people were promised things.
+    // A record that is empty after a power cut would damage a session for which promises were made to people.
     dir.replace(name, &to_json(record), Sync::Bytes).map_err(StoreError::io(name))
 }
 
-/// How large session.json is, which is written once: whatever has another size was damaged since.
+/// The size of session.json, which is written once: a file of another size was damaged since.
 #[must_use]
 pub fn session_size(session: &Session) -> u64 {
     to_json(session).len() as u64

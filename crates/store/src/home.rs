@@ -1,4 +1,4 @@
-//! Where everything lives, and how a person's word becomes a session.
+//! Where everything is stored, and how a word that a person types selects a session.
 
 use crate::StoreError;
 use crate::ended::{Addition, EndedIndex};
@@ -19,7 +19,7 @@ pub struct Home {
     root: PathBuf,
 }
 
-/// Why a word names no session.
+/// Why a word does not select a session.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
     #[error("no session {0:?}")]
@@ -30,7 +30,7 @@ pub enum NotFound {
     Store(#[from] StoreError),
 }
 
-/// A session found: its id, where it is, whether it was put away.
+/// A session that was found: its id, its path, and whether it is archived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub id: SessionId,
@@ -44,7 +44,7 @@ impl Place {
         Ok(Folder::new(dir))
     }
 
-    /// Whether it is archived in one file; a pipe or a device in its place is a damaged one.
+    /// Whether it is archived in one file. A pipe or a device in that place counts as a damaged one.
     #[must_use]
     pub fn is_packed(&self) -> bool {
         self.archived && std::fs::symlink_metadata(&self.path).is_ok_and(|stat| !stat.is_dir() && !stat.is_symlink())
@@ -83,7 +83,7 @@ impl SessionsDir {
         Ok(Some(SessionsDir { dir, ids, path, archived }))
     }
 
-    /// The one on which a session stands, with nothing else on it.
+    /// The folder that contains a session, listed with that session only.
     pub fn with(place: &Place) -> Result<SessionsDir, StoreError> {
         let path = place.path.parent().unwrap_or(&place.path).to_owned();
         let dir = Dir::open(&path).map_err(StoreError::io(path.to_string_lossy()))?;
@@ -111,7 +111,7 @@ impl Home {
         Some(Home { root: std::path::absolute(root).ok()? })
     }
 
-    /// One that is known by its path.
+    /// The home at this path.
     #[must_use]
     pub fn at(root: PathBuf) -> Home {
         Home { root }
@@ -132,7 +132,7 @@ impl Home {
         self.root.join("archive")
     }
 
-    /// Opens a folder of ours, making it and what is above it where needed, for its owner alone.
+    /// Opens a folder of ours. If needed, makes it and the folders above it, for its owner alone.
     pub fn open_or_make(&self, path: &Path) -> Result<Dir, StoreError> {
         match Dir::open(path) {
             Ok(dir) => Ok(dir),
@@ -143,7 +143,8 @@ impl Home {
                     .mode(0o700)
                     .create(path)
                     .map_err(StoreError::io(path.to_string_lossy()))?;
-                // Once in a home's life: what is synced below a folder is lost with it when its own name is.
+                // Needed once for each home: files that are synced in a folder are lost if the folder's own name is not
+                // synced.
                 for folder in above.iter().chain(&[path]).filter_map(|made| made.parent()) {
                     Dir::open(folder).and_then(|dir| dir.sync()).map_err(StoreError::io(folder.to_string_lossy()))?;
                 }
@@ -152,17 +153,17 @@ impl Home {
         }
     }
 
-    /// Every session that was not put away, in no order. Nothing here yet is an empty list.
+    /// Every session that is not archived, in no particular order. An empty list when there is none yet.
     pub fn live_places(&self) -> Result<Vec<Place>, StoreError> {
         Ok(SessionsDir::open(self.sessions(), false)?.iter().flat_map(SessionsDir::places).collect())
     }
 
-    /// Everything that was put away.
+    /// Every archived session.
     pub fn archived_places(&self) -> Result<Vec<Place>, StoreError> {
         Ok(self.archive_dirs()?.iter().flat_map(SessionsDir::places).collect())
     }
 
-    /// Where sessions are: those of today and, if wanted, those that were put away.
+    /// The folders that contain sessions: the live ones and, with `archived`, the archived ones.
     pub fn sessions_dirs(&self, archived: bool) -> Result<Vec<SessionsDir>, StoreError> {
         let mut sessions_dirs: Vec<SessionsDir> = SessionsDir::open(self.sessions(), false)?.into_iter().collect();
         if archived {
@@ -177,7 +178,7 @@ impl Home {
         Ok(self.month_names()?.into_iter().map(|month| archive.join(month)).collect())
     }
 
-    /// Whatever else is in the archive, or in its place, is not ours, and keeps nobody from being listed.
+    /// Anything else in the archive, or in its place, is not ours, and does not prevent a list.
     fn month_names(&self) -> Result<Vec<String>, StoreError> {
         let archive = self.archive();
         if is_another_thing(&archive) {
@@ -189,7 +190,7 @@ impl Home {
             .collect())
     }
 
-    /// What has the place of a folder of the archive and is none: lists pass over it.
+    /// What is in the place of a folder of the archive and is not a folder: lists skip it.
     pub fn archive_strays(&self) -> Result<Vec<PathBuf>, StoreError> {
         let archive = self.archive();
         if is_another_thing(&archive) {
@@ -207,14 +208,14 @@ impl Home {
         Ok(sessions_dirs.into_iter().flatten().collect())
     }
 
-    /// Names in the sessions folder that are not session ids: left by somebody else, or by a launch that was killed.
+    /// Names in the sessions folder that are not session ids: left by another program, or by a launch that was killed.
     pub fn strays(&self) -> Result<Vec<String>, StoreError> {
         Ok(names(&self.sessions())?.into_iter().filter(|name| SessionId::parse(name).is_none()).collect())
     }
 
-    /// The session a person means: an id, a name, the unique beginning of either, or `@last`. A whole name goes before the
-    /// beginning of another one, also when its session is archived. Of sessions with the same name one that still runs is meant, else
-    /// the newest, and archived ones are looked at last.
+    /// The session that a person means: an id, a name, the unique beginning of either, or `@last`. A whole name has
+    /// precedence over the beginning of another one, also when its session is archived. Of sessions with the same name
+    /// a running one is meant, otherwise the newest; archived ones come last.
     pub fn select(&self, word: &str) -> Result<Place, NotFound> {
         let selector = Selector::parse(word).ok_or_else(|| NotFound::None(word.to_owned()))?;
         if let Some(id) = SessionId::parse(word)
@@ -224,7 +225,7 @@ impl Home {
         }
         let known = self.known_live()?;
         let found = self.select_known(word, &selector, &known);
-        // What the index says of names may be old, in a home that an older ostler uses as well.
+        // The names in the index may be outdated, in a home that an older ostler uses as well.
         let stale = match &found {
             Ok(place) => {
                 known.index.once(place.id).is_some_and(|known| known.name.as_deref() != name_of(place).as_deref())
@@ -245,7 +246,7 @@ impl Home {
         if *selector == Selector::Newest {
             let mut all: Vec<_> = live.all().filter_map(|known| Some((known.created?, known))).collect();
             all.sort_by_key(|(created, _)| std::cmp::Reverse(*created));
-            // What a job has started is not what a person has started last.
+            // A session that a job has started is not the last one that a person has started.
             let driven = |place: &Place| place.open().and_then(|folder| folder.session()).is_ok_and(|one| one.driven);
             let newest = all.iter().map(|(_, known)| known.place()).find(|place| !driven(place));
             return newest.ok_or_else(|| NotFound::None(word.to_owned()));
@@ -276,7 +277,8 @@ impl Home {
         found
     }
 
-    /// The archived session a person means, by the same words as [`Home::select`]. `None`: no archived one is meant.
+    /// The archived session that a person means, by the same words as [`Home::select`]. `None`: the word does not
+    /// select an archived one.
     pub fn select_archived(&self, word: &str) -> Result<Option<Place>, NotFound> {
         let Some(selector) = Selector::parse(word) else {
             return Ok(None);
@@ -329,7 +331,7 @@ impl Home {
         Ok(children.into_iter().map(|(_, place)| place).collect())
     }
 
-    /// Those that were not put away, and what is known of those that have ended.
+    /// The sessions that are not archived, and what is known of those that have ended.
     pub fn known_live(&self) -> Result<KnownDir, StoreError> {
         KnownDir::open(self, self.sessions(), false, self.ended_index())
     }
@@ -358,18 +360,19 @@ impl Home {
         EndedIndex::read(&self.root)
     }
 
-    /// Waits until nobody else is giving a session its name.
+    /// Waits until no other process is giving a name to a session.
     pub fn lock_names(&self) -> Result<Held, StoreError> {
         self.lock("names.lock")
     }
 
-    /// For the process that holds the lock on names and is about to add a session: what is known of the others stays known.
+    /// For the process that holds the lock on names and is about to add a session: what is known of the other sessions
+    /// stays known.
     #[must_use]
     pub fn begin_addition(&self) -> Option<Addition> {
         Addition::begin(&self.root)
     }
 
-    /// Waits until nobody else is starting or finding the jobs of a file.
+    /// Waits until no other process is starting or looking up the jobs of a file.
     pub fn lock_up(&self) -> Result<Held, StoreError> {
         self.lock("up.lock")
     }
@@ -380,7 +383,7 @@ impl Home {
         lock::exclusive(file).map_err(StoreError::io(name))
     }
 
-    /// The names that sessions have which were not put away.
+    /// The names of sessions that are not archived.
     pub fn live_names(&self) -> Result<Vec<String>, StoreError> {
         let known = self.known_live()?;
         let names = known.all().filter_map(|known| known.name.map(Cow::into_owned)).collect();
@@ -388,7 +391,8 @@ impl Home {
         Ok(names)
     }
 
-    /// Whether a session that has not ended goes by this name. Of those that have ended only records with this name are looked at.
+    /// The session with this name that has not ended, if there is one. Of sessions that have ended, only records with
+    /// this name are read.
     pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
         let path = self.sessions();
         let sessions = match Dir::open(&path) {
@@ -404,7 +408,7 @@ impl Home {
             let session = session.or_else(|| self.live_place(id).open().and_then(|folder| folder.session()).ok());
             session.is_some_and(|session| session.name.as_deref() == Some(name))
         });
-        // Of one that was purged a record may be left.
+        // A record may be left of a session that was purged.
         let is_there = |id: SessionId| matches!(sessions.changed(id.as_str()), Ok(Some(_)));
         let mut ended =
             index.named(name).filter(|ended| index.still(&sessions, ended.id).is_none() && is_there(ended.id));
@@ -417,14 +421,14 @@ impl Home {
     }
 }
 
-/// Whether a folder of the archive is called this: `2026-11`.
+/// Whether a folder of the archive has this form of name: `2026-11`.
 #[must_use]
 pub fn is_month(name: &str) -> bool {
     let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     name.split_once('-').is_some_and(|(year, month)| digits(year, 4) && digits(month, 2))
 }
 
-/// A session, what it is called, when it was created and what it came from; of a damaged folder nothing is known.
+/// A session, its name, when it was created and its parent; for a damaged folder these are unknown.
 struct Known<'a> {
     id: SessionId,
     sessions_dir: &'a SessionsDir,
@@ -439,7 +443,7 @@ impl Known<'_> {
         self.sessions_dir.place(self.id)
     }
 
-    /// Of hundreds with the same name, the folders of those that are known to be at rest are not opened.
+    /// Of hundreds of sessions with the same name, folders that are known to be at rest are not opened.
     fn runs(&self) -> bool {
         self.index.still(&self.sessions_dir.dir, self.id).is_none() && runs(&self.place())
     }
@@ -459,7 +463,7 @@ impl KnownDir {
         Ok(KnownDir { sessions_dir, index })
     }
 
-    /// Those that have ended from the index, which learns those that it does not have.
+    /// All sessions. Those that have ended come from the index; those that are missing there are added to it.
     fn all(&self) -> impl Iterator<Item = Known<'_>> {
         let ids = self
             .sessions_dir
@@ -502,7 +506,7 @@ fn one_of<'a, 'b: 'a>(namesakes: impl Iterator<Item = &'a Known<'b>>) -> Option<
     running.or_else(newest).map(|known| known.place())
 }
 
-/// The one that is meant, if only one can be: the only one, or all of them have the same name.
+/// The session that is meant, if that is unique: the only candidate, or one of several with the same name.
 fn the_only(word: &str, candidates: &[Known<'_>]) -> Result<Place, NotFound> {
     match candidates {
         [] => return Err(NotFound::None(word.to_owned())),
@@ -532,7 +536,7 @@ fn runs(place: &Place) -> bool {
     !matches!(ended(), Ok(Some(_)))
 }
 
-/// Whether something is there that is not a folder.
+/// Whether something other than a folder has this path.
 fn is_another_thing(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|stat| !stat.is_dir())
 }

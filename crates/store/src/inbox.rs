@@ -1,5 +1,5 @@
-//! `inbox.jsonl`: what people want of a session. Any client appends, under a lock of the file, and it is on the disk
-//! before the client is told "accepted". The keeper reads it in order; nothing in it is ever changed.
+//! `inbox.jsonl`: the requests to a session. Any client appends, under a lock on the file, and the request is on the
+//! disk before the client is told "accepted". The keeper reads it in order; nothing in it is ever changed.
 
 use crate::StoreError;
 use crate::folder::Folder;
@@ -12,12 +12,12 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 pub const NAME: &str = "inbox.jsonl";
 
-/// Appends a request, durably; on a full disk out of the reserve. Requests to end come first there: they are small.
+/// Appends a request, durably. On a full disk, requests other than messages use the reserve: they are small.
 pub fn append(folder: &Folder, request: &Request) -> Result<(), StoreError> {
     append_to(folder, request, Sync::Yes)
 }
 
-/// The same in a folder that has no name itself yet: with that, the keeper syncs the names in it.
+/// The same in a folder that has no name itself yet: when it gets its name, the keeper syncs the names in it as well.
 pub fn append_unnamed(folder: &Folder, request: &Request) -> Result<(), StoreError> {
     append_to(folder, request, Sync::Bytes)
 }
@@ -39,17 +39,17 @@ fn append_to(folder: &Folder, request: &Request, sync: Sync) -> Result<(), Store
     }
 }
 
-/// A request and where it stands in the file.
+/// A request and its position in the file.
 #[derive(Debug)]
 pub struct Placed {
     pub request: Request,
     /// Position of its line.
     pub at: u64,
-    /// Position behind it.
+    /// Position after its line.
     pub end: u64,
 }
 
-/// Whole requests from `position` on, and the position behind the last of them.
+/// Whole requests from `position` on, and the position after the last of them.
 pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> {
     let file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => File::from(file),
@@ -69,7 +69,8 @@ pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> 
         if !line.ends_with(b"\n") {
             return Ok((requests, at));
         }
-        // A torn line that was ended by the next writer is not a request: nobody was told that it was accepted.
+        // A torn line that was ended by the next writer is not a request: its sender was never told that it was
+        // accepted.
         let end = at + line.len() as u64;
         if let Ok(request) = serde_json::from_slice(&line) {
             requests.push(Placed { request, at, end });
@@ -78,7 +79,7 @@ pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> 
     }
 }
 
-/// The request that stands at this position; none where there is no such line, or no inbox any more.
+/// The request at this position; `None` if there is no such line, or no inbox any more.
 pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Request>, StoreError> {
     let mut file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => File::from(file),
@@ -94,7 +95,7 @@ pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Request>, StoreError> {
     Ok(serde_json::from_slice(&line).ok())
 }
 
-/// Positions come from the journal, which may be damaged; beyond this the kernel knows none.
+/// Positions come from the journal, which may be damaged; the kernel does not accept a larger one than this.
 fn is_nowhere(position: u64) -> bool {
     i64::try_from(position).is_err()
 }

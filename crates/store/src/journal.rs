@@ -1,7 +1,8 @@
-//! `journal.jsonl`: what ostler did and saw. Written only by the process that holds `keeper.lock`; read by anyone at any time.
+//! `journal.jsonl`: what ostler did and observed. Written only by the process that holds `keeper.lock`; any process may
+//! read it at any time.
 //!
-//! A torn last line is what a crash leaves behind: readers pass over it, the next writer ends it and starts a fresh one.
-//! Nothing is ever cut off or rewritten. A bad line in the middle is counted and reported, and harms nobody else.
+//! A crash leaves a torn last line: readers skip it, and the next writer ends it and starts a new one. Nothing is ever
+//! cut off or rewritten. A bad line in the middle is counted and reported, and does not affect other lines.
 
 use crate::{StoreError, backwards};
 use jiff::{SignedDuration, Timestamp};
@@ -24,7 +25,7 @@ pub struct Found {
     pub entries: Vec<Entry>,
     /// Whole lines that are not entries.
     pub bad_lines: u32,
-    /// Bytes of whole lines: where to go on reading.
+    /// Where the last whole line ends: the position to continue reading from.
     pub end: u64,
 }
 
@@ -46,7 +47,7 @@ pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
     Ok(parse(&bytes, position))
 }
 
-/// How much of the journal before a position its mark is made of.
+/// The mark of a position is a hash of so many bytes before it.
 const MARKED: u64 = 512;
 
 /// Reads the whole lines from `position` on, if what is before it has this mark. `None`: it does not.
@@ -62,7 +63,7 @@ pub fn read_behind(dir: &Dir, position: u64, mark: u64) -> Result<Option<Found>,
     let mut bytes = vec![0; length];
     match file.read_exact_at(&mut bytes, start) {
         Ok(()) => {}
-        // Somebody has shortened it.
+        // The file was shortened.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(StoreError::io(NAME)(error)),
     }
@@ -70,12 +71,12 @@ pub fn read_behind(dir: &Dir, position: u64, mark: u64) -> Result<Option<Found>,
     Ok(marked.filter(|(before, _)| mark_of(before) == mark).map(|(_, behind)| parse(behind, position)))
 }
 
-/// A number that other bytes hardly have.
+/// A hash: other bytes hardly have the same one.
 pub fn mark_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The whole lines of what stands from `position` on.
+/// The whole lines of `bytes`, which begin at `position` in the file.
 #[must_use]
 pub fn parse(bytes: &[u8], position: u64) -> Found {
     let mut found = Found { end: position, ..Found::default() };
@@ -106,7 +107,7 @@ pub fn size(dir: &Dir) -> Result<u64, StoreError> {
     Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
 }
 
-/// The newest entry about which `find` says something.
+/// What `find` returns for the newest entry for which it returns anything.
 pub fn newest<T>(dir: &Dir, mut find: impl FnMut(Entry) -> Option<T>) -> Result<Option<T>, StoreError> {
     let file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => File::from(file),
@@ -122,10 +123,10 @@ pub fn newest<T>(dir: &Dir, mut find: impl FnMut(Entry) -> Option<T>) -> Result<
     Ok(found)
 }
 
-/// So much of the end of a journal is looked through for what is to be notified. Nobody fills this in an hour.
+/// How much of the end of a journal is searched for entries to notify of. No journal grows by this much in an hour.
 const NOTED: u64 = 4 << 20;
 
-/// The newest entries of which a person is to be told, each with the position at which it begins.
+/// The newest entries of which a person is to be notified, each with the position at which it begins.
 pub fn noted(dir: &Dir) -> Result<Vec<(u64, Entry)>, StoreError> {
     let mut position = size(dir)?.saturating_sub(NOTED);
     let mut bytes = Vec::new();
@@ -139,7 +140,7 @@ pub fn noted(dir: &Dir) -> Result<Vec<(u64, Entry)>, StoreError> {
     file.read_to_end(&mut bytes).map_err(StoreError::io(NAME))?;
     let mut found = Vec::new();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        // A line that is torn, or whose beginning lies before what was read, is no entry.
+        // A line that is torn, or that begins before what was read, is not an entry.
         if let Ok(entry @ Entry { notify: Some(_), .. }) = serde_json::from_slice(line) {
             found.push((position, entry));
         }
@@ -148,7 +149,7 @@ pub fn noted(dir: &Dir) -> Result<Vec<(u64, Entry)>, StoreError> {
     Ok(found)
 }
 
-/// What became of a request: granted, or refused and why. `None`: nothing yet.
+/// The answer to a request: granted, or refused and why. `None`: not answered yet.
 pub fn answer(dir: &Dir, request: &str) -> Result<Option<Option<String>>, StoreError> {
     newest(dir, |entry| (entry.request.as_deref() == Some(request)).then(|| refusal(entry.event)))
 }
@@ -171,12 +172,12 @@ impl Journal {
         Ok(Journal { file: open_for_append(dir, NAME)? })
     }
 
-    /// One entry, in one write, whole or not at all. Returns how long it is.
+    /// Appends one entry in one write, whole or not at all. Returns its length.
     pub fn append(&mut self, entry: &Entry) -> Result<u64, StoreError> {
         let before = self.file.metadata().map_err(StoreError::io(NAME))?.len();
         let line = crate::folder::to_json(entry);
         if let Err(error) = self.file.write_all(&line) {
-            // Half an entry on a full disk: the next one would go on in the middle of it.
+            // Half an entry on a full disk: the next entry would continue in the middle of it.
             let _ = self.file.set_len(before);
             return Err(StoreError::io(NAME)(error));
         }
@@ -184,12 +185,13 @@ impl Journal {
         Ok(line.len() as u64)
     }
 
-    /// Says that something has happened which has no entry yet, so that what lists have noted of the session no longer counts.
+    /// Shows by the file's date that something has happened which has no entry yet, so that what lists have noted of
+    /// the session is not valid any more.
     pub fn touch(&self) -> Result<(), StoreError> {
         self.file.set_modified(SystemTime::now()).map_err(StoreError::io(NAME))
     }
 
-    /// Where it ends, and the mark of what is before that.
+    /// Where the journal ends, and the mark of that position.
     pub fn end(&self) -> Result<(u64, u64), StoreError> {
         let end = self.file.metadata().map_err(StoreError::io(NAME))?.len();
         let start = end.saturating_sub(MARKED);
@@ -206,11 +208,11 @@ impl Journal {
     }
 }
 
-/// How much a clock may have been corrected after the last entry was written.
+/// By how much the clock may have been corrected after the last entry was written.
 const CLOCK_CORRECTION: SignedDuration = SignedDuration::from_mins(10);
 
-/// Whether an entry may be from after that time: not when the file was last written well before. Most journals of an old home
-/// need not be read then.
+/// Whether an entry may be newer than `since`. Not when the file was last written well before that time: then most
+/// journals of an old home need not be read.
 pub fn may_have_news(dir: &Dir, since: Timestamp) -> Result<bool, StoreError> {
     let Some(stat) = dir.stat(NAME).map_err(StoreError::io(NAME))? else {
         return Ok(false);
@@ -234,12 +236,12 @@ pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(),
         }
     });
     if let Err(error) = written {
-        // Half a line on a full disk: take it back while we hold the lock, nobody was told of it.
+        // Half a line on a full disk: removed while we hold the lock. No client was told that it was accepted.
         let _ = file.set_len(before);
         return Err(StoreError::io(name)(error));
     }
     if before == 0 && sync == Sync::Yes {
-        // What is on the disk without a name is not there.
+        // A synced file whose name is not synced is lost after a power cut.
         dir.sync().map_err(StoreError::io(name))?;
     }
     pause::at(Point::InboxSynced);
@@ -307,7 +309,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_in_the_middle_is_counted_and_harms_nobody(garbage in prop::collection::vec(any::<u8>(), 0..80)) {
+        fn garbage_in_the_middle_is_counted_and_other_lines_are_read(garbage in prop::collection::vec(any::<u8>(), 0..80)) {
             let mut bytes = crate::folder::to_json(&entry(1));
             bytes.extend(garbage.iter().map(|&byte| if byte == b'\n' { b'?' } else { byte }));
             bytes.push(b'\n');

@@ -1,16 +1,20 @@
-//! The format of the session folder: each of its files, written and read. What they mean together is computed in `view`.
+//! The format of the session folder: each of its files, written and read. What they mean together is computed in
+//! `view`.
 //!
-//! * [`home`]: where everything lives, and how a person's word becomes a session.
+//! * [`home`]: where everything is stored, and how a word that a person types selects a session.
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
-//! * [`progress`]: what the keeper has understood of a long journal, so that readers need not begin at its beginning.
-//! * [`summary`]: one file that says how an ended session ended. [`ended`]: all of those, for lists and lookups.
+//! * [`progress`]: the state that the keeper has derived from a long journal, so that readers need not start at its
+//!   beginning.
+//! * [`summary`]: one file that says how an ended session ended. [`ended`]: an index of all of those, for lists and
+//!   lookups.
 //! * [`live`]: what lists have found out about sessions that run.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`printed`], [`times`]: the output of a run, and when it came. [`room`]: what is kept free on a disk.
-//! * [`checkpoints`]: copies of the agent's transcript. [`archived`]: what a session was when it was put away.
-//! * [`spare`]: the folder of the next session, made in advance. [`disk_usage`]: what all of it takes.
-//! * [`limits`]: what the groups of a run tell about its limits. [`branch`]: what git has checked out where it works.
+//! * [`checkpoints`]: copies of the agent's transcript. [`archived`]: what a session was when it was archived.
+//! * [`spare`]: the folder of the next session, made in advance. [`disk_usage`]: how much disk space sessions use.
+//! * [`limits`]: what the cgroups of a run report about its limits. [`branch`]: what git has checked out in a session's
+//!   directory.
 //! * [`packed`]: an archived session in one file.
 
 pub mod archived;
@@ -43,7 +47,7 @@ use ostler_core::record::{Helper, Run};
 use ostler_sys::process::{Identity, Serial};
 use std::io;
 
-/// `run.json` with a process as the kernel knows it.
+/// `run.json`, with processes identified as the kernel does.
 pub type RunRecord = Run<Identity, Serial>;
 /// `holder.json` and `keeper.json`.
 pub type HelperRecord = Helper<Identity>;
@@ -67,7 +71,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// A file of a pack that was cut off or changed is damaged like any other record.
+    /// An I/O error about this file. A file of a pack that was cut off or changed is damaged like any other record.
     pub fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.into();
         move |error| match error.kind() {
@@ -76,7 +80,7 @@ impl StoreError {
         }
     }
 
-    /// The same for a session that is opened: in the archive it may be one file, but not any file.
+    /// The same for a session that is opened: in the archive it may be one file, but only a packed session.
     pub fn open(file: impl Into<String>, archived: bool) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.into();
         move |error| match error.kind() {
@@ -88,7 +92,7 @@ impl StoreError {
         }
     }
 
-    /// Names the session.
+    /// Adds the session that the error is about.
     #[must_use]
     pub fn of(self, id: SessionId) -> StoreError {
         StoreError::Of { id, error: Box::new(self) }
@@ -130,13 +134,13 @@ impl StoreError {
     }
 }
 
-/// Whether this process, or the machine, cannot open any more files. That says nothing about the file.
+/// Whether this process, or the machine, cannot open any more files. This is not an error of the file.
 #[must_use]
 pub fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(rustix::io::Errno::from_io_error(error), Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
-/// What the system says is wrong, without its number, which tells a person nothing: " (os error 13)".
+/// The system's error message, without its number " (os error 13)", which does not help a person.
 fn without_number(error: &io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {

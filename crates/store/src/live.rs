@@ -1,10 +1,11 @@
-//! `live.index`: what lists have found out about sessions that run, in one file, so that a list of a thousand reads no records
-//! of those to which nothing has happened since.
+//! `live.index`: what lists have found out about sessions that run, in one file, so that a list of a thousand sessions
+//! reads no records of sessions to which nothing has happened since.
 //!
-//! It is derived and may be deleted. The file has a header and records; what is in a record, and when it still counts, is
-//! known to the `living` module of `view`. A file of another build of ostler or of another boot is read as if it were not there, and so is
-//! each record that is damaged or cut off. Commands that look at many sessions write it again, in one step and without
-//! waiting for the disk, when enough has changed. Of two that do so at once the last one wins; nothing is lost by that.
+//! It is derived and may be deleted. The file has a header and records; the `living` module of `view` defines what is
+//! in a record and how long it is valid. A file of another build of ostler or of another boot is read as if it were not
+//! there, and so is each record that is damaged or cut off. Commands that look at many sessions write it again, in one
+//! step and without waiting for the disk, when enough has changed. If two do so at once, the last one wins; nothing is
+//! lost by that.
 
 use crate::progress::BUILD;
 use ostler_core::id::SessionId;
@@ -18,14 +19,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const NAME: &str = "live.index";
-/// Fewer sessions than this are looked at as quickly without it.
+/// With fewer sessions than this, the index saves no time.
 pub const WORTH_IT: usize = 16;
-/// Fewer new records than this are not worth a write; of many, a part of them.
+/// The file is not written for fewer new records than this, nor for fewer than one in `NEW_PART` of its records.
 const NEW_RECORDS: usize = 8;
 const NEW_PART: usize = 32;
 /// A longer file is not one of ours.
 const LARGEST: u64 = 1 << 28;
-/// Before the bytes of a record: its id, their check, and how many they are.
+/// Before the bytes of a record: its id, the checksum of the bytes, and their number.
 const ID: usize = 8;
 const HEAD: usize = ID + 8 + 4;
 
@@ -38,7 +39,7 @@ pub struct LiveIndex {
     new: Mutex<BTreeMap<SessionId, Vec<u8>>>,
 }
 
-/// Where the bytes of a record are, and whether this process has found that they still count.
+/// Where the bytes of a record are, and whether this process has found that they are still valid.
 #[derive(Debug)]
 struct Record {
     place: Range<usize>,
@@ -46,7 +47,7 @@ struct Record {
 }
 
 impl LiveIndex {
-    /// One that cannot be read is empty.
+    /// Reads the file. One that cannot be read counts as empty.
     #[must_use]
     pub fn read(home: &Path) -> LiveIndex {
         let read = || {
@@ -70,22 +71,23 @@ impl LiveIndex {
         (check_of(id, bytes) == u64::from_le_bytes(noted)).then_some(bytes)
     }
 
-    /// What was noted of a session counts: it need not be asked again when the file is written.
+    /// The record of a session is valid: it need not be checked again when the file is written.
     pub fn confirm(&self, id: SessionId) {
         if let Some(record) = self.records.get(&id) {
             record.confirmed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Notes this of a session, in place of what was noted before.
+    /// Notes this record of a session, in place of an earlier one.
     pub fn add(&self, id: SessionId, record: Vec<u8>) {
         if let Ok(mut new) = self.new.lock() {
             new.insert(id, record);
         }
     }
 
-    /// Writes it again with what was added, if that is worth it; of the other records, those that were confirmed and those that
-    /// `counts` says so of. Best effort: what is not in it is looked up in the session's folder.
+    /// Writes the file again with what was added, if there is enough of it. Of the other records, it keeps those that
+    /// were confirmed and those for which `counts` returns true. Best effort: a session that is not in it is looked up
+    /// in its folder.
     pub fn save(self, home: &Path, counts: impl Fn(SessionId, &[u8]) -> bool) {
         let new = self.new.lock().map(|mut new| std::mem::take(&mut *new)).unwrap_or_default();
         if new.len() >= NEW_RECORDS.max(self.records.len() / NEW_PART) {
@@ -101,7 +103,7 @@ impl LiveIndex {
         counts: impl Fn(SessionId, &[u8]) -> bool,
     ) -> Option<()> {
         let home = Dir::open(home).ok()?;
-        // Another process may have replaced it since, and may know more.
+        // Another process may have replaced the file since, and may know more.
         if !home.is_ours().ok()? || home.stat(NAME).ok()? != self.file {
             return None;
         }
@@ -121,7 +123,7 @@ impl LiveIndex {
     }
 }
 
-/// Says which code and which boot the records are of.
+/// Identifies the build and the boot that the records are from.
 fn header() -> String {
     format!("ostler live 01 {BUILD} {}\n", boot_id())
 }

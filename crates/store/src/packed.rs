@@ -1,12 +1,13 @@
-//! Archived sessions in one file each ([`ostler_sys::pack`]), and back into a folder.
+//! Archived sessions as one file each ([`ostler_sys::pack`]), and back as folders.
 //!
-//! The file has the name that the folder had. Both directions are the same: the new form is written beside the old one under a
-//! hidden name, synced and compared, then the two names are exchanged as one step, then what has the hidden name is deleted. A
-//! process that is killed leaves the session in one form or the other, whole, and perhaps something hidden, which the next one
-//! deletes. The caller is the only one at work on the archive ([`lock`]), and the session is at rest.
+//! The file has the name that the folder had. Both directions work in the same way: the new form is written beside the
+//! old one under a hidden name, synced and compared, then the two names are exchanged in one step, then the old form,
+//! which now has the hidden name, is deleted. If the process is killed, the session is in one form or the other, whole,
+//! and perhaps a hidden file is left, which the next process deletes. The caller is the only process at work on the
+//! archive ([`lock`]), and the session is at rest.
 //!
-//! What cannot be packed stays a folder: large sessions, where names and blocks do not count, and folders with something in them
-//! that is not ours. Archives of older versions are folders, too.
+//! What cannot be packed stays a folder: large sessions, for which the number of names and blocks does not matter, and
+//! folders with something in them that is not ours. Archives of older versions are folders, too.
 
 use crate::StoreError;
 use crate::folder::Folder;
@@ -20,14 +21,14 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Locked by who packs, unpacks or deletes packed sessions.
+/// Locked by a process that packs, unpacks or deletes packed sessions.
 const LOCK: &str = "pack.lock";
 /// What is being packed or unpacked.
 const HIDDEN: &str = ".pack-";
-/// A session that has more than this stays a folder: a reader has a whole file of a pack in memory.
+/// A session with more bytes than this stays a folder: a reader of a pack has a whole file of it in memory.
 const LARGEST: u64 = 4 << 20;
 
-/// Waits until nobody else packs or unpacks. `archive`: the folder of all months.
+/// Waits until no other process packs or unpacks. `archive`: the folder of all months.
 pub fn lock(archive: &Path) -> Result<Held, StoreError> {
     let failed = |error| StoreError::io(LOCK)(error);
     let file = Dir::open(archive).and_then(|dir| dir.file(LOCK, OFlags::RDWR | OFlags::CREATE)).map_err(failed)?;
@@ -47,7 +48,7 @@ pub fn pack(month: &Dir, id: SessionId, _lock: &Held) -> Result<bool, StoreError
         };
         let hidden = hidden(id);
         month.remove_all(&hidden)?;
-        // Synced before it has its name.
+        // Synced before it gets its name.
         month.replace(&hidden, &bytes, Sync::Bytes)?;
         pause::at(Point::PackWritten);
         let written = month.open_dir_or_link(&hidden)?;
@@ -60,7 +61,7 @@ pub fn pack(month: &Dir, id: SessionId, _lock: &Held) -> Result<bool, StoreError
     pack().map_err(StoreError::io(id.as_str()))
 }
 
-/// What the name of a record that was damaged in a pack ends with: it is kept, and not taken for the record.
+/// The suffix of a record that was damaged in a pack: it is kept, but not read as the record.
 pub const DAMAGED: &str = ".damaged";
 
 /// The files in the pack of a session that were changed or cut off. Reads all of it.
@@ -108,11 +109,11 @@ fn take_place(month: &Dir, id: SessionId, point: Point) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Deletes what a process that was killed has left in this folder.
+/// Deletes the hidden files that a killed process has left in this folder.
 pub fn clear(month: &Dir, _lock: &Held) -> Result<(), StoreError> {
     let clear = || {
         let names = month.names()?;
-        // Also one that had not got its hidden name yet.
+        // Also a temporary file that did not have its hidden name yet.
         let left = |name: &str| name.starts_with(HIDDEN) || name.starts_with('.') && name[1..].starts_with(HIDDEN);
         names.iter().filter(|name| left(name)).try_for_each(|name| month.remove_all(name))
     };
@@ -128,7 +129,7 @@ fn read_all(folder: &Dir) -> io::Result<Option<Vec<u8>>> {
         let dir = if below.is_empty() { folder.duplicate()? } else { folder.open_dir(&below)? };
         let mut names = dir.names()?;
         names.sort();
-        // What begins like this was left by a process that was killed in the middle, and nobody reads it.
+        // A name that begins with a dot was left by a process that was killed in the middle, and is never read.
         for name in names.into_iter().filter(|name| !name.starts_with('.')) {
             let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
             let stat = stat_of(&dir, &name)?;
@@ -140,7 +141,8 @@ fn read_all(folder: &Dir) -> io::Result<Option<Vec<u8>>> {
                 FileType::RegularFile => {
                     let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
                     total = total.saturating_add(size);
-                    // Blocks fewer than its size: its beginning was given back to the disk, and readers look for that.
+                    // Fewer blocks than its size: its beginning was dropped to free disk space, and readers check for
+                    // that hole.
                     let has_hole = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < size;
                     if total > LARGEST || (has_hole && size > 4096) {
                         return Ok(None);
@@ -155,7 +157,7 @@ fn read_all(folder: &Dir) -> io::Result<Option<Vec<u8>>> {
                     builder.file(&path, &stat, contents);
                     known.insert((stat.st_dev, stat.st_ino), path);
                 }
-                // Left by helpers that were killed; nobody listens.
+                // Left by helpers that were killed; no process listens on it.
                 FileType::Socket => {}
                 FileType::Symlink
                 | FileType::Fifo
@@ -182,8 +184,8 @@ fn is_same(pack: &Pack, folder: &Dir) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes everything into a folder that nobody looks into yet, durably. A damaged record gets another name, because it may say
-/// what is not true; what is damaged in output or in a file of lines, their readers pass over or show.
+/// Writes everything, durably, into a folder that is not visible yet. A damaged record gets another name, because its
+/// contents may be wrong. Damage in output or in a file of lines is skipped or shown by their readers.
 fn write_all(pack: &Pack, damaged: &[String], folder: &Dir) -> io::Result<()> {
     let is_damaged_record = |path: &str| path.ends_with(".json") && damaged.iter().any(|name| name == path);
     let mut folders = Vec::new();
@@ -234,24 +236,24 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::path::PathBuf;
 
-    struct Stage {
+    struct Fixture {
         root: tempfile::TempDir,
         id: SessionId,
     }
 
-    impl Stage {
-        fn new() -> Stage {
+    impl Fixture {
+        fn new() -> Fixture {
             let (root, id) = (tempfile::tempdir().unwrap(), SessionId::parse("0aqx73sx").unwrap());
             let session = root.path().join("2026-11").join(id.as_str());
             std::fs::create_dir_all(session.join("runs/1")).unwrap();
             for (name, text) in [("session.json", "{}"), ("runs/1/out", "said"), ("runs/1/in", "")] {
                 std::fs::write(session.join(name), text).unwrap();
             }
-            // Larger than what is read with the index.
+            // Larger than the part that is read together with the index.
             std::fs::write(session.join("runs/1/err"), vec![b'e'; 50_000]).unwrap();
             std::fs::write(session.join("runs/1/outcome.json"), "ended").unwrap();
             std::fs::hard_link(session.join("runs/1/outcome.json"), session.join("outcome.json")).unwrap();
-            Stage { root, id }
+            Fixture { root, id }
         }
 
         fn month(&self) -> Dir {
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_packed_session_reads_as_its_folder_did_and_becomes_that_folder_again() {
-        let stage = Stage::new();
+        let stage = Fixture::new();
         let date = std::fs::metadata(stage.session().join("runs/1/out")).unwrap().modified().unwrap();
         assert!(pack(&stage.month(), stage.id, &stage.lock()).unwrap());
         assert!(stage.session().is_file());
@@ -314,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_pack_that_was_cut_off_or_changed_is_an_error_and_never_other_bytes() {
-        let stage = Stage::new();
+        let stage = Fixture::new();
         std::fs::remove_file(stage.session().join("runs/1/err")).unwrap();
         assert!(pack(&stage.month(), stage.id, &stage.lock()).unwrap());
         let whole = std::fs::read(stage.session()).unwrap();
@@ -336,7 +338,7 @@ mod tests {
     #[test]
     fn what_is_large_has_holes_or_is_not_ours_stays_a_folder() {
         let refused = |change: &dyn Fn(&Path)| {
-            let stage = Stage::new();
+            let stage = Fixture::new();
             change(&stage.session());
             assert!(!pack(&stage.month(), stage.id, &stage.lock()).unwrap());
             assert!(stage.session().is_dir());
@@ -349,7 +351,7 @@ mod tests {
 
     #[test]
     fn what_was_left_in_the_middle_is_deleted_by_the_next() {
-        let stage = Stage::new();
+        let stage = Fixture::new();
         let left = stage.root.path().join("2026-11").join(hidden(stage.id));
         std::fs::create_dir(&left).unwrap();
         std::fs::write(left.join("half"), "x").unwrap();

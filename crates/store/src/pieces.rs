@@ -1,5 +1,6 @@
-//! A file that somebody may be writing to, read piece by piece: never in memory as a whole, and never chased. What is
-//! written while we read is for the next time: a reader that chased a program that writes without end would never arrive.
+//! A file that may be written to at the same time, read piece by piece, never in memory as a whole. Reading stops at
+//! the end that the file had when it was opened. What is written meanwhile is for the next time: otherwise a reader
+//! would never finish while a program writes without end.
 
 use crate::StoreError;
 use ostler_sys::dir::Dir;
@@ -31,7 +32,7 @@ impl Pieces {
         Ok(Some(Pieces { file, name: name.to_owned(), end, buffer: vec![0; length] }))
     }
 
-    /// The piece at `position`, which then stands behind it; `None` at the end.
+    /// The piece at `position`, which is then moved after it; `None` at the end.
     pub fn next(&mut self, position: &mut u64) -> Result<Option<&[u8]>, StoreError> {
         while *position < self.end {
             match self.file.read_at(&mut self.buffer, *position) {
@@ -47,7 +48,7 @@ impl Pieces {
         Ok(None)
     }
 
-    /// How far it will be read.
+    /// The position up to which it will be read.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
@@ -58,7 +59,7 @@ impl Pieces {
         &self.buffer[..length]
     }
 
-    /// Whether the disk holds nothing of the file at this position.
+    /// Whether the file has a hole at this position.
     pub fn has_hole_at(&self, position: u64) -> Result<bool, StoreError> {
         ostler_sys::dir::is_hole(&self.file, position).map_err(StoreError::io(self.name.as_str()))
     }

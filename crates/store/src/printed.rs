@@ -1,7 +1,7 @@
-//! What a program printed, whose oldest part may be dropped while somebody reads it.
+//! What a program printed. The oldest part may be dropped while it is being read.
 //!
-//! Dropped bytes read as zeros. That they are dropped is in the journal before they are, so a reader that finds a hole in the file
-//! after reading there asks the journal.
+//! Dropped bytes read as zeros. The journal notes that they are dropped before it happens, so a reader that finds a
+//! hole in the file after reading there checks the journal.
 
 use crate::StoreError;
 use crate::folder::{Folder, RunFolder};
@@ -17,7 +17,7 @@ pub enum Printed<'a> {
     Dropped(u64),
 }
 
-/// Where what is still there begins, of `out` or `err`.
+/// Where the part of `out` or `err` begins that is still there.
 pub fn begins(folder: &Folder, run: &RunFolder, name: &str) -> Result<u64, StoreError> {
     let found = journal::read(folder.dir(), 0)?;
     let dropped = found.entries.into_iter().filter(|entry| entry.run == run.number).filter_map(|entry| {
@@ -47,7 +47,8 @@ pub fn read_on(
             return Ok(());
         };
         let length = bytes.len();
-        // Only the beginning of a file is dropped, so its first byte tells. A disk may keep zeros as a hole as well.
+        // Only the beginning of a file is dropped, so the first byte of the piece is enough. A file system may also
+        // store zeros as a hole.
         let begins = if pieces.has_hole_at(start)? { begins(folder, run, name)? } else { 0 };
         if begins <= start {
             each(Printed::Bytes(pieces.last(length)));
@@ -111,7 +112,7 @@ mod tests {
         let (dropped, bytes, end) = read(&folder, &run, 0);
         assert_eq!((dropped, bytes.len() as u64, end), (3 * BLOCK, 5 * BLOCK, 8 * BLOCK));
         assert!(bytes.iter().all(|&byte| byte == b'x'));
-        // Further than a piece goes, and from the middle.
+        // More than one piece, and from the middle.
         note(6 * BLOCK);
         punch(&run, 6 * BLOCK);
         let (dropped, bytes, end) = read(&folder, &run, BLOCK + 7);

@@ -1,8 +1,10 @@
-//! `progress.json`: what the keeper has understood so far, so that a reader of a long session reads only what came after it.
+//! `progress.json`: the state that the keeper has derived so far, so that a reader of a long session reads only what
+//! came after it.
 //!
-//! It is derived: the state that the journal gives up to a position, and what the decoder of the agent's output remembers at
-//! another. It may be deleted at any time. One that is damaged, of another build of ostler, or that does not fit the journal is
-//! read as if it were not there. The keeper replaces it now and then, in one step and without waiting for the disk.
+//! It is derived: the state of the journal up to one position, and the memory of the decoder of the agent's output at
+//! another position. It may be deleted at any time. A file that is damaged, from another build of ostler, or does not
+//! fit the journal is read as if it were not there. The keeper replaces it now and then, in one step and without
+//! waiting for the disk.
 
 use crate::StoreError;
 use crate::journal::{self, Found};
@@ -14,16 +16,16 @@ use serde_json::Value;
 
 const NAME: &str = "progress.json";
 
-/// Which code has understood it.
+/// Identifies the code that has derived the state.
 pub const BUILD: &str = env!("OSTLER_UNDERSTANDING");
 
-/// What has been understood of a session.
+/// The state that has been derived of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     build: String,
-    /// The journal up to here is in the state.
+    /// The journal up to this position is in the state.
     journal: u64,
-    /// What the journal ends with there.
+    /// The mark of the journal at this position.
     mark: u64,
     bad_lines: u32,
     state: State,
@@ -36,21 +38,21 @@ pub struct Heard {
     pub run: u32,
     /// Everything before this position is in the state, or changes nothing in it.
     pub position: u64,
-    /// What its decoder remembers there.
+    /// The memory of the decoder at this position.
     pub memory: Value,
 }
 
-/// What the journal says of a session, all of it.
+/// What the whole journal says of a session.
 #[derive(Debug)]
 pub struct Past {
     pub state: State,
     pub bad_lines: u32,
     pub heard: Option<Heard>,
-    /// How much of the journal is behind the progress.
+    /// How much of the journal comes after the progress.
     pub behind: u64,
 }
 
-/// Folds the journal, beginning where the keeper's progress ends. `plan`: that of its newest run.
+/// Folds the journal, starting where the keeper's progress ends. `plan`: the plan of the newest run.
 pub fn past(dir: &Dir, plan: &Plan) -> Result<Past, StoreError> {
     let (progress, found) = match behind_progress(dir)? {
         Some(found) => found,
@@ -64,7 +66,7 @@ pub fn past(dir: &Dir, plan: &Plan) -> Result<Past, StoreError> {
     })
 }
 
-/// The progress, and what the journal has behind it. `None`: there is none that can be trusted.
+/// The progress, and what the journal has after it. `None`: there is no progress that can be trusted.
 fn behind_progress(dir: &Dir) -> Result<Option<(Progress, Found)>, StoreError> {
     let Some(progress) = read(dir) else {
         return Ok(None);
@@ -90,7 +92,7 @@ fn read(dir: &Dir) -> Option<Progress> {
     (progress.build == BUILD).then_some(progress)
 }
 
-/// Writes down what has been understood: the journal up to its present end, whose `mark` that is. Returns how long it is.
+/// Writes the derived state of the journal up to its present end, which has this `mark`. Returns the size of the file.
 pub fn write(
     dir: &Dir,
     (journal, mark): (u64, u64),
@@ -106,7 +108,7 @@ pub fn write(
     Ok(bytes.len() as u64)
 }
 
-/// A torn or changed file does not have it.
+/// A torn or changed file does not have the right one.
 fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", journal::mark_of(bytes))
 }
@@ -134,17 +136,17 @@ mod tests {
         Entry { at: Timestamp::UNIX_EPOCH, ms, run: 1, out: None, request: None, inbox: None, notify: None, event }
     }
 
-    /// A session with entries before and behind its progress.
-    struct Stage {
+    /// A session with entries before and after its progress.
+    struct Fixture {
         folder: tempfile::TempDir,
         dir: Dir,
     }
 
-    impl Stage {
-        fn new() -> Stage {
+    impl Fixture {
+        fn new() -> Fixture {
             let folder = tempfile::tempdir().unwrap();
             let dir = Dir::open(folder.path()).unwrap();
-            let stage = Stage { folder, dir };
+            let stage = Fixture { folder, dir };
             let mut journal = Journal::open(&stage.dir).unwrap();
             journal.append(&entry(1, Event::Started { plan: plan(), continues: false })).unwrap();
             for n in 1..=50 {
@@ -157,7 +159,7 @@ mod tests {
         }
 
         fn uses_progress(&self) -> bool {
-            // Only the progress tells of bad lines; the journal has none.
+            // Only the progress counts bad lines here; the journal has none.
             let past = past(&self.dir, &plan()).unwrap();
             assert_eq!(past.state.native_id.as_deref(), Some("later"));
             assert_eq!(past.state.alarm.as_deref(), Some("before 50"));
@@ -174,29 +176,29 @@ mod tests {
 
     #[test]
     fn a_reader_goes_on_where_the_progress_ends() {
-        assert!(Stage::new().uses_progress());
+        assert!(Fixture::new().uses_progress());
     }
 
     #[test]
     fn whatever_is_wrong_with_it_the_state_is_that_of_the_journal() {
-        let length = std::fs::metadata(Stage::new().folder.path().join(NAME)).unwrap().len();
+        let length = std::fs::metadata(Fixture::new().folder.path().join(NAME)).unwrap().len();
         for at in (0..length).step_by(13) {
             let at = usize::try_from(at).unwrap();
-            let stage = Stage::new();
+            let stage = Fixture::new();
             stage.change(NAME, |bytes| bytes[at] ^= 1);
             assert!(!stage.uses_progress(), "byte {at} is another one");
-            let stage = Stage::new();
+            let stage = Fixture::new();
             stage.change(NAME, |bytes| bytes.truncate(at));
             assert!(!stage.uses_progress(), "cut off at {at}");
         }
-        let stage = Stage::new();
+        let stage = Fixture::new();
         std::fs::remove_file(stage.folder.path().join(NAME)).unwrap();
         assert!(!stage.uses_progress(), "deleted");
     }
 
     #[test]
     fn the_progress_of_another_build_is_not_taken_over() {
-        let stage = Stage::new();
+        let stage = Fixture::new();
         stage.change(NAME, |bytes| {
             let json = String::from_utf8(bytes[16..].to_vec()).unwrap().replace(BUILD, "0123456789abcdef");
             *bytes = (checksum(json.as_bytes()) + &json).into_bytes();
@@ -206,16 +208,16 @@ mod tests {
 
     #[test]
     fn a_progress_that_does_not_fit_the_journal_is_not_taken_over() {
-        let stage = Stage::new();
+        let stage = Fixture::new();
         stage.change("journal.jsonl", |bytes| {
             let text = String::from_utf8(bytes.clone()).unwrap();
             *bytes = text.replacen("before 50", "BEFORE 50", 1).into_bytes();
         });
         assert_eq!(past(&stage.dir, &plan()).unwrap().bad_lines, 0, "another journal");
-        let stage = Stage::new();
+        let stage = Fixture::new();
         stage.change("journal.jsonl", |bytes| bytes.truncate(200));
         assert_eq!(past(&stage.dir, &plan()).unwrap().bad_lines, 0, "a shorter journal");
-        let stage = Stage::new();
+        let stage = Fixture::new();
         std::fs::remove_file(stage.folder.path().join("journal.jsonl")).unwrap();
         assert_eq!(past(&stage.dir, &plan()).unwrap().state, State::new(plan()), "no journal");
     }

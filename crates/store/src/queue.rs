@@ -7,10 +7,11 @@
 //! | `slots/<n>` | a named pipe; the session that has the slot holds its lock ([`ostler_sys::fifo`]) |
 //! | `waiting/<order>-<id>` | a named pipe; the session that waits holds its lock. The names sort in the order of the queue |
 //!
-//! There is no process that hands out slots. Each session that waits watches the one before it, and the first one watches
-//! the slots. A session takes a slot only while it holds the queue's lock and nothing that lives is before it: so the order
-//! is right whatever woke whom, and being woken too often does no harm. One that comes in front of others wakes the one that
-//! follows it, which then watches it. What dies is let go of by the kernel, and its pipe is removed by the next to look.
+//! There is no process that hands out slots. Each session that waits watches the one before it, and the first one
+//! watches the slots. A session takes a slot only while it holds the queue's lock and no living session is before it.
+//! So the order is right whichever process woke which, and a session that is woken too often only looks again. A
+//! session that enters before others wakes the one after it, which then watches it. When a process dies, the kernel
+//! releases its lock, and the next process that looks removes its pipe.
 
 use crate::StoreError;
 use crate::folder::{read, to_json};
@@ -28,21 +29,21 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-/// The queue of those who name none.
+/// The queue of sessions that do not name one.
 pub const DEFAULT: &str = "default";
-/// How many slots a queue has that nothing is said about.
+/// How many slots a queue has that is not configured.
 pub const SLOTS: u32 = 4;
-/// So many it may have: a session that waits for one opens all of them.
+/// The most slots that a queue may have: a session that waits for a slot opens all of them.
 pub const MOST_SLOTS: u32 = 200;
 
 /// What a queue allows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueSettings {
     pub slots: u32,
-    /// So many bytes of memory have to be free before the next one starts.
+    /// So many bytes of memory have to be free before the next session starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_free_memory: Option<u64>,
-    /// The machine's load has to be below this before the next one starts.
+    /// The machine's load has to be below this before the next session starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_load: Option<f64>,
 }
@@ -61,19 +62,19 @@ pub struct Queue {
     slots: Dir,
 }
 
-/// A place in a queue. It is given up when the lock is, whatever becomes of the process that has it.
+/// A place in a queue. It is given up when the lock is released, even if the process that has it is killed.
 #[derive(Debug)]
 pub struct Entry {
     pub name: String,
     pub lock: OwnedFd,
 }
 
-/// Where a session stands in a queue.
+/// The position of a session in a queue.
 #[derive(Debug)]
 pub enum Standing {
-    /// Behind this one, which hangs up when it is gone.
+    /// It is behind another session, whose pipe hangs up when that session is gone.
     Behind(OwnedFd),
-    /// It is the first. One of these hangs up when a slot is free.
+    /// It is the first. One of these pipes hangs up when a slot is free.
     First(Vec<OwnedFd>),
     /// It has a slot. The queue is locked until this is dropped.
     Admitted { slot: Held, order: Held },
@@ -101,13 +102,13 @@ impl Queue {
         lock::exclusive(file).map_err(Queue::failed)
     }
 
-    /// What it allows. Settings that cannot be read are the usual ones.
+    /// What it allows. Settings that cannot be read count as the defaults.
     #[must_use]
     pub fn settings(&self) -> QueueSettings {
         read(&self.dir, "settings.json").ok().flatten().unwrap_or_default()
     }
 
-    /// Notes what it allows. A change counts from the next time that somebody looks for a slot.
+    /// Notes what it allows. A change takes effect the next time that a session looks for a slot.
     pub fn configure(&self, settings: &QueueSettings) -> Result<(), StoreError> {
         if self.settings() == *settings {
             return Ok(());
@@ -115,14 +116,15 @@ impl Queue {
         self.dir.replace("settings.json", &to_json(settings), Sync::No).map_err(Queue::failed)
     }
 
-    /// Joins it, behind all of the same priority; or, one that was in it before, behind those that had come before it.
+    /// Joins the queue, behind all sessions of the same priority. A session that was in it before joins behind those
+    /// that had come before it.
     pub fn join(&self, id: SessionId, priority: i32, arrived: Option<Timestamp>) -> Result<Entry, StoreError> {
         let _order = self.lock()?;
         let name = entry_name(id, priority, arrival(arrived));
         fifo::make(&self.waiting, &name).map_err(Queue::failed)?;
         let lock = fifo::own(&self.waiting, &name).map_err(Queue::failed)?;
         let lock = lock.ok_or_else(|| Queue::failed(io::ErrorKind::AlreadyExists.into()))?;
-        // The one behind us watches another one, or takes itself for the first.
+        // The session behind us watches another one, or assumes that it is the first.
         if let Some(next) = self
             .nearest(|other, best| other > name.as_str() && best.is_none_or(|best| other < best))
             .map_err(Queue::failed)?
@@ -132,7 +134,7 @@ impl Queue {
         Ok(Entry { name, lock: lock.into_file() })
     }
 
-    /// Takes a slot if it is ours to take, or says what to wait for.
+    /// Takes a slot if it is our turn, or returns what to wait for.
     pub fn stand(&self, entry: &str) -> Result<Standing, StoreError> {
         let order = self.lock()?;
         if let Some(before) = self.before(entry).map_err(Queue::failed)? {
@@ -150,11 +152,11 @@ impl Queue {
         Ok(Standing::First(watched))
     }
 
-    /// The nearest one before us that lives. Those that do not are removed.
+    /// The nearest living session before us. The pipes of those that have died are removed.
     fn before(&self, entry: &str) -> io::Result<Option<OwnedFd>> {
         while let Some(name) = self.nearest(|other, best| other < entry && best.is_none_or(|best| other > best))? {
             let watched = match fifo::watch(&self.waiting, &name) {
-                // It has left since.
+                // It has left the queue since.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
@@ -166,12 +168,13 @@ impl Queue {
         Ok(None)
     }
 
-    /// Gives up a place. The one behind us is woken when the lock of the entry is gone.
+    /// Gives up a place. The session behind us is woken when the lock of the entry is released.
     pub fn leave(&self, entry: &str) -> Result<(), StoreError> {
         self.waiting.remove(entry).map_err(Queue::failed)
     }
 
-    /// The name that is better than all others. The names are looked at one by one: what waits should not be larger than it has to.
+    /// The name that is better than all others. The names are read one by one: a waiting process should use little
+    /// memory.
     fn nearest(&self, better: impl Fn(&str, Option<&str>) -> bool) -> io::Result<Option<String>> {
         let mut best: Option<String> = None;
         self.waiting.each_name(|name| {
@@ -200,10 +203,11 @@ fn entry_name(id: SessionId, priority: i32, arrival: u128) -> String {
     format!("{turn:010}-{arrival:020}-{id}")
 }
 
-/// What came before this boot has a smaller number.
+/// A session that came before this boot has a smaller number.
 const BOOT: i128 = 10_000_000_000_000_000_000;
 
-/// Nanoseconds since boot, by the clock that nobody sets; of what came at a time of day, as long ago as that is.
+/// The time of arrival in nanoseconds since boot, by the clock that is never set. A time of day is converted by how
+/// long ago it was.
 fn arrival(arrived: Option<Timestamp>) -> u128 {
     let time = clock_gettime(ClockId::Boottime);
     let ago = arrived.map_or(0, |arrived| clock::now().as_nanosecond().saturating_sub(arrived.as_nanosecond()));
@@ -250,7 +254,7 @@ mod tests {
             queue.configure(&QueueSettings { slots, ..QueueSettings::default() }).unwrap();
             let mut entries: Vec<(i32, usize, Entry)> = Vec::new();
             for (number, &priority) in priorities.iter().enumerate() {
-                // Some go before their turn, and leave their pipe behind.
+                // Some die before their turn, and leave their pipe behind.
                 let entry = queue.join(id(number as u64), priority, None).unwrap();
                 if !dies[number] {
                     entries.push((priority, number, entry));
@@ -259,7 +263,7 @@ mod tests {
             entries.sort_by_key(|(priority, number, _)| (-priority, *number));
             let mut running: Vec<Held> = Vec::new();
             while !entries.is_empty() {
-                // Asked in the wrong order, nobody but the first gets anything.
+                // Asked in the wrong order, only the first gets a slot.
                 for (_, _, entry) in entries.iter().skip(1).rev() {
                     prop_assert!(!is_first(&queue.stand(&entry.name).unwrap()));
                 }

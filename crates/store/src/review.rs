@@ -1,5 +1,5 @@
-//! What a session that reviews another one has in its folder: what it reviews and how the tree was before (`review.json`), and what came
-//! of it (`verdict.json`, created once).
+//! What a session that reviews another one has in its folder: what it reviews and how the tree was before
+//! (`review.json`), and the result (`verdict.json`, created once).
 
 use crate::StoreError;
 use crate::folder::{self, Folder, to_json};

@@ -1,16 +1,16 @@
-//! The folder of the next session, made when nobody waits for it.
+//! The folder of the next session, made in advance, when nothing waits for it.
 //!
-//! The cost this saves: a launch needs three folders and seven files before its program may run, and each takes 15 to 60
-//! microseconds, or 250 on a file system that steps over every inode it gave back a moment ago. So the keeper of a session that
-//! has just begun makes the same again beside the sessions, empty, and the next launch takes that by giving it its name. One is
-//! enough: the process that finds none makes its own.
+//! The cost this saves: a launch needs three folders and seven files before its program may run, and each takes 15 to
+//! 60 microseconds, or 250 on a file system that skips every inode that was freed a moment ago. So the keeper of a
+//! session that has just begun makes the same folders and files once more beside the sessions, empty, and the next
+//! launch takes them by renaming the folder. One is enough: a launch that finds none makes its own.
 
 use ostler_sys::dir::Dir;
 use ostler_sys::{clock, lock};
 use rustix::fs::OFlags;
 use std::io;
 
-/// Seen from the folder of the sessions.
+/// Relative to the folder of the sessions.
 const SPARE: &str = "../spare";
 const READY: &str = "ready";
 const UNDER_WAY: &str = "under-way";
@@ -18,11 +18,11 @@ const INNER_FOLDERS: [&str; 2] = ["runs", "runs/1"];
 const FILES: [&str; 7] =
     ["session.json", "holder.json", "agent.lock", "runs/1/run.json", "runs/1/in", "runs/1/out", "runs/1/err"];
 
-/// Takes the folder that is ready, under a name that nobody has. `Ok(false)`: there is none, or it is not what was made.
+/// Takes the folder that is ready, under an unused name. `Ok(false)`: there is none, or it is not what was made.
 pub fn take(sessions: &Dir, name: &str) -> io::Result<bool> {
     let ready = format!("{SPARE}/{READY}");
-    // Whatever stands in the way of taking it does not stand in the way of making one. To some file systems giving a folder
-    // another place changes it, so its date is looked at before.
+    // An error here must not prevent a launch from making its own folder. On some file systems a rename changes the
+    // date of a folder, so its date is read before.
     let Ok(date) = sessions.date_if_folder(&ready, 0o700) else {
         return Ok(false);
     };
@@ -36,8 +36,9 @@ pub fn take(sessions: &Dir, name: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether it holds just what was made, for its owner alone, and nothing in the files: what lies in a session's folder is
-/// believed. The folders have one date, a whole second; to make, remove or rename anything in one of them gives it another.
+/// Whether it contains exactly what was made, for its owner alone, with empty files: everything in a session's folder
+/// is trusted. The folders have the same date, a whole second; making, removing or renaming anything in one of them
+/// changes its date.
 fn is_untouched(folder: &Dir, date: Option<(i64, u64)>) -> io::Result<bool> {
     let mut as_made = matches!(date, Some((_, 0)));
     for inner in INNER_FOLDERS {
@@ -49,7 +50,7 @@ fn is_untouched(folder: &Dir, date: Option<(i64, u64)>) -> io::Result<bool> {
     Ok(as_made)
 }
 
-/// Makes the next one, unless there is one or somebody else is about to.
+/// Makes the next one, unless there is one or another process is making it.
 pub fn make(sessions: &Dir) -> io::Result<()> {
     if sessions.stat(&format!("{SPARE}/{READY}"))?.is_some() {
         return Ok(());
@@ -62,7 +63,7 @@ pub fn make(sessions: &Dir) -> io::Result<()> {
     let Some(_held) = lock::try_exclusive(spare.file("lock", OFlags::RDWR | OFlags::CREATE)?)? else {
         return Ok(());
     };
-    // Left by one who was killed in the middle of it.
+    // Left by a process that was killed in the middle of this.
     spare.remove_all(UNDER_WAY)?;
     spare.make_dir(UNDER_WAY)?;
     let folder = spare.open_dir(UNDER_WAY)?;
@@ -72,7 +73,7 @@ pub fn make(sessions: &Dir) -> io::Result<()> {
     for file in FILES {
         folder.file(file, OFlags::WRONLY | OFlags::CREATE)?;
     }
-    // Not a date that a change would give them, however coarse the clock of the file system is.
+    // A date that a change cannot give them, however coarse the clock of the file system is.
     let date = clock::now().as_second() - 60;
     for path in INNER_FOLDERS.into_iter().chain(["."]) {
         folder.open_dir(path)?.set_date(date)?;
@@ -94,9 +95,9 @@ mod tests {
         let sessions = home.path().join("sessions");
         std::fs::create_dir(&sessions).unwrap();
         let dir = Dir::open(&sessions).unwrap();
-        assert!(!take(&dir, "none").unwrap(), "nobody has made one");
+        assert!(!take(&dir, "none").unwrap(), "none was made");
         for name in ["first", "second"] {
-            // Half of one, as a killed maker leaves it.
+            // An unfinished folder, as a killed process leaves it.
             std::fs::create_dir_all(home.path().join("spare/under-way/runs")).unwrap();
             make(&dir).unwrap();
             make(&dir).unwrap();

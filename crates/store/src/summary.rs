@@ -1,9 +1,10 @@
 //! The summary of a session that has ended: what it says, and how that stays true.
 //!
-//! The outcome of the newest run has a second name in the session's own folder, but only while the session is at rest: it has
-//! ended, and nothing has happened to it since. One file then tells a list all that there is to tell. A process that is about to write
-//! into its inbox or to begin another run takes that name away first. Both happen under a lock of session.json, so there is no
-//! moment at which the note stands beside something newer; who is killed in between leaves no note, and one looks closer.
+//! The outcome of the newest run has a second name in the session's own folder, but only while the session is at rest:
+//! it has ended, and nothing has happened to it since. Then one file has everything that a list needs. A process that
+//! is about to write into the inbox or to begin another run removes that name first. Both happen under a lock on
+//! session.json, so the summary never exists beside something newer. If a process is killed in between, there is no
+//! summary, and readers look into the folder.
 
 use crate::folder::{Folder, RENAMED, RunFolder, read};
 use crate::{StoreError, ended, inbox};
@@ -16,30 +17,31 @@ use rustix::fs::OFlags;
 use std::io;
 
 const AT_REST: &str = "outcome.json";
-/// It is in every folder, and nobody else locks it. A lock of the folder itself would do, but not on every file system.
+/// It is in every folder, and is not locked for anything else. A lock on the folder itself would be enough, but does
+/// not work on every file system.
 pub(crate) const LOCKED: &str = "session.json";
 
 impl Folder {
-    /// Notes that the session is at rest since this run has ended, with so much of its inbox read. Best effort: without the
-    /// note one looks closer.
+    /// Notes that the session is at rest since this run has ended, with so much of its inbox read. Best effort: without
+    /// the summary readers look into the folder.
     pub fn write_summary(&self, run: &RunFolder, inbox_read: u64) {
         let rests = || self.newest_run().is_ok_and(|newest| newest == run.number);
-        // What its keeper knows of it is from before that.
+        // Its keeper knows only the name from before a rename.
         let same_name = || self.dir().stat(RENAMED).is_ok_and(|stat| stat.is_none());
         let nothing_new = || inbox::size(self.dir()).is_ok_and(|size| size <= inbox_read);
-        // The holder of the lock is about to change it.
+        // If the lock is held, its owner is about to change the session.
         let held = self.dir().file(LOCKED, OFlags::RDWR).and_then(lock::try_exclusive);
         if matches!(held, Ok(Some(_))) && rests() && nothing_new() && same_name() {
             let _ = run.dir().link("outcome.json", self.dir(), AT_REST);
         }
     }
 
-    /// Removes what only a session that runs needs: the records of its helpers, which the outcome names as well, how its
-    /// process ended, which the outcome says as well, and files in which there is nothing. Empty locks stay: a process that
-    /// waits for one must not get another file than the next one. Best effort: what stays harms nobody.
+    /// Removes what only a session that runs needs: the records of its helpers and how its process ended, which are
+    /// both in the outcome as well, and empty files. Empty lock files stay: two processes that wait for a lock must not
+    /// get different files. Best effort: what stays does no harm.
     ///
-    /// The caller holds `keeper.lock` and has published the outcome. The next run begins under the lock that is taken here, and
-    /// its holder signs after that, so nothing of the next run is removed.
+    /// The caller holds `keeper.lock` and has published the outcome. The next run begins under the lock that is taken
+    /// here, and its holder writes its record after that, so nothing of the next run is removed.
     pub fn tidy(&self, run: &RunFolder) {
         let held = self.dir().file(LOCKED, OFlags::RDWR).and_then(lock::try_exclusive);
         let newest = || self.newest_run().is_ok_and(|newest| newest == run.number);
@@ -57,15 +59,15 @@ impl Folder {
         }
     }
 
-    /// From here on the session has no summary, and as long as this is held no summary is written: for a process that is about to
-    /// write into its inbox or to begin another run.
+    /// Removes the summary. As long as the result is held, no summary is written. For a process that is about to write
+    /// into the inbox or to begin another run.
     pub fn drop_summary(&self) -> Result<Held, StoreError> {
         let drop_it = || {
             let held = lock::exclusive(self.dir().file(LOCKED, OFlags::RDWR)?)?;
             if self.dir().stat(AT_REST)?.is_some() {
                 self.note_woken()?;
                 self.dir().remove(AT_REST)?;
-                // After a power cut the note must not be there beside what happened next.
+                // After a power cut the summary must not exist beside what happened next.
                 self.dir().sync()?;
             }
             Ok(held)
@@ -73,19 +75,19 @@ impl Folder {
         drop_it().map_err(StoreError::io(LOCKED))
     }
 
-    /// What is written down of ended sessions counts for this one no more.
+    /// The record of this session in the index of ended sessions is not valid any more.
     fn note_woken(&self) -> io::Result<()> {
         let home = self.dir().open_dir("../..")?;
         match self.session() {
             Ok(session) => ended::note(&home, session.id),
-            // Its record is damaged, and its folder may have any name.
+            // Its record is damaged, and the name of its folder may be wrong.
             Err(_) => home.remove(ended::NAME),
         }
     }
 }
 
-/// What the summary says of a session that has ended. `None`: one must look closer, also when anything about it is
-/// odd. `sessions` is the folder in which its folder is.
+/// What the summary says of a session that has ended. `None`: its folder has to be read, also when anything about the
+/// summary is odd. `sessions` is the folder in which its folder is.
 #[must_use]
 pub fn read_summary(sessions: &Dir, id: SessionId) -> Option<(Outcome, Closing)> {
     let (mut outcome, size) = match read::<Outcome>(sessions, &format!("{id}/{AT_REST}")) {
@@ -109,7 +111,7 @@ mod tests {
     use crate::folder::tests::record;
 
     #[test]
-    fn a_session_is_at_rest_only_when_nothing_came_after_its_newest_run_and_nobody_is_about_to_wake_it() {
+    fn a_session_is_at_rest_only_when_nothing_came_after_its_newest_run_and_no_process_is_about_to_change_it() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(Dir::open(home.path()).unwrap());
         let run = folder.make_run(1).unwrap();

@@ -1,8 +1,8 @@
-//! When output came: `out.times` and `err.times`, beside the output itself. Output is moved by the kernel as it is, so there
-//! is no room in it for times; a line here says that what stands from a position on came at that time or later.
+//! When output came: `out.times` and `err.times`, beside the output itself. The kernel moves output unchanged, so there
+//! is no room in it for times. A line here says that the output from a position on came at that time or later.
 //!
-//! A note is written with the first output of each second. Best effort: where notes are missing (an older session, a full
-//! disk, a keeper that was killed between moving and noting), output counts as come with the note before it.
+//! A note is written with the first output of each second. Best effort: where notes are missing (an older session, a
+//! full disk, a keeper that was killed between moving and noting), output gets the time of the note before it.
 
 use crate::StoreError;
 use crate::folder::read_dispensable;
@@ -43,14 +43,14 @@ impl Times {
         self.notes.is_empty()
     }
 
-    /// When what stands at this position came.
+    /// When the output at this position came.
     #[must_use]
     pub fn at(&self, position: u64) -> Option<Timestamp> {
         let behind = self.notes.partition_point(|(noted, _)| *noted <= position);
         self.notes.get(behind.checked_sub(1)?).map(|(_, at)| *at)
     }
 
-    /// Where what came since then begins; `None` when nothing did.
+    /// Where the output since then begins; `None` when there is none.
     #[must_use]
     pub fn first_since(&self, since: Timestamp) -> Option<u64> {
         let last_before = self.notes.iter().rposition(|(_, at)| *at < since).map_or(0, |place| place + 1);
@@ -58,7 +58,7 @@ impl Times {
     }
 }
 
-/// A line that is torn or joined with another is none.
+/// A line that is torn or joined with another is skipped.
 fn parse(line: &[u8]) -> Option<(u64, Timestamp)> {
     let (ms, position) = std::str::from_utf8(line).ok()?.split_once(' ')?;
     Some((position.parse().ok()?, Timestamp::from_millisecond(ms.parse().ok()?).ok()?))

@@ -1,14 +1,14 @@
 //! Containment: a cgroup per session, where we may make one.
 //!
-//! Whatever a program starts stays in its cgroup, double-forked, re-parented or not, so the kernel itself can list and
-//! end all of it. Where we may not write a cgroup v2 folder every function here says `None` and the caller falls back to
-//! walking the tree.
+//! Whatever a program starts stays in its cgroup, also when it is double-forked or re-parented, so the kernel itself
+//! can list and end all of it. If we may not write a cgroup v2 folder, every function here returns `None` and the
+//! caller walks the process tree instead.
 //!
-//! A session started inside a kept one must outlive it, so the groups of all sessions are siblings: ours is made beside
-//! the outermost one we are in, never below it.
+//! A session that is started inside another session must outlive it, so the groups of all sessions are siblings: a new
+//! group is made beside the outermost session's group that this process is in, never below it.
 //!
-//! * [`mounts`]: where the hierarchies are, and where in them we are.
-//! * [`bounds`]: limits, in the group where it has the controllers, else in groups of version 1 beside it.
+//! * [`mounts`]: where the hierarchies are mounted, and this process's place in them.
+//! * [`bounds`]: limits, in the group if it has the controllers, otherwise in groups of version 1 beside it.
 
 pub mod bounds;
 pub mod mounts;
@@ -22,10 +22,10 @@ use rustix::time::Timespec;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What the name of every group of ours begins with.
+/// The beginning of the name of each of our groups.
 pub const PREFIX: &str = "ostler-";
 
-/// A cgroup that holds one session's agent and all it started.
+/// A cgroup with one session's agent and all processes that it started.
 #[derive(Debug)]
 pub struct Group {
     path: PathBuf,
@@ -33,7 +33,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group that nobody has yet. `None`: we may not, or it exists already.
+    /// Makes a new group. `None`: we may not, or it exists already.
     #[must_use]
     pub fn make(base: &Base, name: &str) -> Option<Group> {
         let path = base.path.join(format!("{PREFIX}{name}"));
@@ -41,8 +41,8 @@ impl Group {
         Group::open(&path)
     }
 
-    /// A group made earlier. Only a path that looks like one of ours is believed: a damaged record must not make us
-    /// end somebody else's group.
+    /// A group made earlier. Only a path that looks like one of ours is accepted: a damaged record must not make us end
+    /// a foreign group.
     #[must_use]
     pub fn open(path: &Path) -> Option<Group> {
         let ours = path.file_name()?.to_str()?.starts_with(PREFIX);
@@ -77,7 +77,7 @@ impl Group {
         Ok(found)
     }
 
-    /// Ends everything in it at once, forks in flight included. `false` where the kernel is too old for it.
+    /// Kills all processes in the group at once, including forks in flight. `false` if the kernel is too old for it.
     #[must_use]
     pub fn kill(&self) -> bool {
         std::fs::OpenOptions::new()
@@ -87,11 +87,11 @@ impl Group {
             .is_ok()
     }
 
-    /// Waits until nothing in it lives, or for this long.
+    /// Waits until no process in the group lives, or for this long.
     pub fn wait_until_empty(&self, limit_ms: u64) -> io::Result<()> {
         let deadline = crate::clock::since_boot_ms() + limit_ms;
         loop {
-            // Opened anew each time: from then on the kernel tells of a change.
+            // Opened anew each time: from then on the kernel reports a change.
             let events = match std::fs::File::open(self.path.join("cgroup.events")) {
                 Ok(events) => events,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -129,7 +129,7 @@ impl Group {
             next += 1;
         }
         for folder in folders.iter().rev() {
-            // One that is not empty stays, and doctor names it.
+            // A group that is not empty stays, and `doctor` reports it.
             let _ = std::fs::remove_dir(folder);
         }
     }
@@ -145,7 +145,7 @@ impl AsFd for Group {
 #[derive(Debug)]
 pub struct Base {
     path: PathBuf,
-    /// We are inside a session's group ourselves and a new holder must leave it.
+    /// This process is inside a session's group itself, and a new holder must leave that group.
     nested: bool,
 }
 
@@ -155,22 +155,22 @@ impl Base {
         &self.path
     }
 
-    /// Whether we may make groups in it.
+    /// Fails when we may not make groups in it.
     pub fn is_ours_to_write(&self) -> io::Result<()> {
         Ok(rustix::fs::access(&self.path, Access::WRITE_OK | Access::EXEC_OK)?)
     }
 
-    /// The group that a new holder must be started in, when it must not stay in ours: this one, or where that hands its
-    /// controllers on and may have no processes itself, one for the helpers of this session.
+    /// The group in which a new holder must be started, when it must not stay in ours: this one. If this one delegates
+    /// its controllers and may have no processes itself, a group for the helpers of this session.
     #[must_use]
     pub fn to_leave_for(&self, session: &str) -> Option<Dir> {
         if !self.nested {
             return None;
         }
-        // What it inherited of version 1 counts for the session around us.
+        // The inherited groups of version 1 belong to the session around this one.
         if let Some(mounts) = Mounts::look() {
             for spot in mounts.bound_and_nested() {
-                // Where we may not leave we stay, and are counted there.
+                // If we may not leave such a group, we stay and are counted there.
                 let _ = std::fs::write(spot.path.join("cgroup.procs"), "0");
             }
         }
@@ -204,7 +204,7 @@ pub fn of_this_process() -> String {
     std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
 }
 
-/// Where session groups go: our own cgroup, or the one around the outermost session that we are in.
+/// Where session groups are made: our own cgroup, or the one around the outermost session that we are in.
 #[must_use]
 pub fn base() -> Option<Base> {
     base_in(&Mounts::look_at_unified()?)

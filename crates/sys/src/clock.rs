@@ -1,9 +1,9 @@
-//! Two clocks: one that people read, and one that no administrator can turn back.
+//! Two clocks: the wall clock, and one that cannot be set.
 //!
-//! Whatever has to come in an order, or after a time, follows the second. The first is for people: when something was.
-//! It may jump, hours back or days ahead, when somebody sets it or the machine finds out what time it is. A test must not
-//! set the machine's, so every look of ours goes through [`now`], and a test shifts that: it names a file in
-//! `OSTLER_CLOCK` and writes a number of seconds there, which is read at each look. In ordinary use that costs one look at
+//! Whatever has to come in an order, or after a time, follows the second. The first is for people: when something
+//! happened. It may jump, hours back or days ahead, when a person sets it or the machine synchronizes it. A test must
+//! not set the machine's clock, so our code always reads it through [`now`], and a test shifts that: it names a file in
+//! `OSTLER_CLOCK` and writes a number of seconds there, which is read each time. In ordinary use that costs one look at
 //! a value in memory, like the points of [`crate::pause`].
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// The variable that names the file.
 pub const VARIABLE: &str = "OSTLER_CLOCK";
 
-/// What time it is, as people read it.
+/// The time of the wall clock.
 #[must_use]
 pub fn now() -> Timestamp {
     static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -25,7 +25,7 @@ pub fn now() -> Timestamp {
     }
 }
 
-/// By so many seconds. What is not a number, or leads out of the calendar, shifts nothing.
+/// Adds this many seconds. A text that is not a number, or a result outside of the calendar, shifts nothing.
 fn shifted(now: Timestamp, seconds: &str) -> Timestamp {
     let shift = seconds.trim().parse().map(SignedDuration::from_secs).unwrap_or_default();
     now.checked_add(shift).unwrap_or(now)
@@ -39,7 +39,7 @@ pub fn since_boot_ms() -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
-/// What the clock that people read would have shown at boot. Moves only when that clock is set.
+/// What the wall clock would have shown at boot. Changes only when that clock is set.
 #[must_use]
 pub fn booted() -> Timestamp {
     let up = SignedDuration::from_millis(i64::try_from(since_boot_ms()).unwrap_or(0));

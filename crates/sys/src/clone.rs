@@ -1,9 +1,10 @@
-//! Making a process: `clone3`, the one call that also puts the child into its cgroup as it comes to life.
+//! Making a process: `clone3`, the only call that also creates the child inside its cgroup.
 //!
-//! The cost this saves: a copy of a process shares its pages with the original until one of the two writes, and every such
+//! The cost this saves: a copy of a process shares its pages with the original until one of the two writes. Every such
 //! write then takes a fault and copies a page (3 µs in a virtual machine, a hundred of them in a launch). A child that
-//! only prepares to run another program needs none of that. It may live on our own memory while we are suspended
-//! (`CLONE_VM` and `CLONE_VFORK`), on a stack of its own. Unlike after `vfork`, it may then do anything that we could do.
+//! only prepares to run another program needs none of that. It may use our own memory while we are suspended
+//! (`CLONE_VM` and `CLONE_VFORK`), on a stack of its own. Unlike after `vfork`, it may then do anything that we could
+//! do.
 
 #![expect(unsafe_code, reason = "clone3 and the first instructions of the child; each block says why it is sound")]
 
@@ -11,20 +12,21 @@ use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ffi::c_void;
 use std::io;
 
-/// Where a child lives, and what we do meanwhile.
+/// Which memory a child uses, and what the parent does in the meantime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A copy of us, and both go on.
+    /// A copy of the parent, and both continue.
     Fork,
-    /// A copy of us, and we are suspended until it has run `exec` or left.
+    /// A copy of the parent, which is suspended until the child has run `exec` or exited.
     VforkCopy,
-    /// We are suspended in the same way, and it lives on our memory. The kernel that kills it for want of memory kills
-    /// us as well, so not for one that may have but little. If it is killed otherwise it may leave our memory in the middle of
-    /// a change. (On processors for which nobody has written the few instructions, a copy.)
+    /// The parent is suspended in the same way, and the child uses the parent's memory. When the kernel kills the child
+    /// for lack of memory, it kills the parent as well, so this is not for a child with a memory limit. If the child is
+    /// killed otherwise, it may leave the memory in the middle of a change. (On processors for which the few
+    /// instructions are not written, a copy.)
     VforkShared,
 }
 
-/// A new process; its end is told to us by SIGCHLD.
+/// A new process; its end is reported by SIGCHLD.
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(crate) pid: i32,
@@ -34,8 +36,8 @@ pub(crate) struct Child {
 /// Not libc's constant of that name, which does not fit its type.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// One child, in its cgroup from its first instruction. It lives `life`, which ends by running another program, or with
-/// it.
+/// One child, in its cgroup from its first instruction. It runs `life`; after that it ends, unless it has run another
+/// program.
 pub(crate) fn make(kind: Kind, cgroup: Option<BorrowedFd<'_>>, life: &dyn Fn()) -> io::Result<Child> {
     let mut pidfd: RawFd = -1;
     // SAFETY: all-zero is a valid clone_args: plain integers.
@@ -58,7 +60,7 @@ pub(crate) fn make(kind: Kind, cgroup: Option<BorrowedFd<'_>>, life: &dyn Fn()) 
             within::lent(&mut arguments, life)
         }
     }?;
-    // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), nobody else owns it.
+    // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), and nothing else owns it.
     Ok(Child { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } })
 }
 
@@ -74,10 +76,10 @@ fn copied(arguments: &mut libc::clone_args, life: &dyn Fn()) -> io::Result<i32> 
     }
 }
 
-/// The whole life of a child. Nothing may come back from it into what the original was doing, a panic neither.
+/// Everything that a child runs. It never returns into the code of the original, not even with a panic.
 fn live(life: &dyn Fn()) -> ! {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(life));
-    // SAFETY: ends this process, without what the original left to do at its exit.
+    // SAFETY: ends this process, without the exit handlers of the original.
     unsafe { libc::_exit(127) }
 }
 
@@ -86,15 +88,16 @@ mod within {
     use super::{c_void, io, live};
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-    /// Room for anything; only what is used of it becomes memory.
+    /// More than is needed; only the used part becomes memory.
     const STACK: usize = 1 << 20;
-    /// Nothing lies on the lowest part: a process that needs more than there is dies there, and overwrites nothing.
+    /// The lowest part is not accessible: a process that needs more stack than there is dies there, and overwrites
+    /// nothing.
     const GUARD: usize = 1 << 12;
 
-    /// The child lives on our memory, with a stack of its own: on ours it would overwrite where we are to go on.
+    /// The child uses our memory, with a stack of its own: on our stack it would overwrite our return addresses.
     pub(super) fn lent(arguments: &mut libc::clone_args, life: &dyn Fn()) -> io::Result<i32> {
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: new memory at a place of the kernel's choice, of which nobody else knows.
+        // SAFETY: new memory at an address that the kernel chooses, to which nothing else refers.
         let stack = unsafe { mmap_anonymous(std::ptr::null_mut(), STACK, access, kind) }?;
         // SAFETY: the lower end of the memory above.
         let guarded = unsafe { mprotect(stack, GUARD, MprotectFlags::empty()) };
@@ -102,33 +105,34 @@ mod within {
         arguments.stack = stack as u64;
         arguments.stack_size = STACK as u64;
         let mut life = life;
-        // SAFETY: we are suspended until the child no longer uses our memory, so that `life`, what it borrows and the stack
-        // outlive it, and at no time do two of us run in it. `entered` never returns, so it needs no place to return to.
+        // SAFETY: the parent is suspended until the child no longer uses its memory. So `life`, what it borrows and the
+        // stack outlive the child, and parent and child never run in this memory at the same time. `entered` never
+        // returns, so it needs no return address.
         let made = guarded.map_err(io::Error::from).and_then(|()| unsafe {
             match clone3(arguments, entered, std::ptr::from_mut(&mut life).cast()) {
                 pid if pid > 0 => i32::try_from(pid).map_err(io::Error::other),
                 error => Err(io::Error::from_raw_os_error(i32::try_from(-error).unwrap_or(libc::EIO))),
             }
         });
-        // SAFETY: the memory from above; the child has left it, see there.
+        // SAFETY: the memory from above; the child no longer uses it, see there.
         unsafe { munmap(stack, STACK) }?;
         made
     }
 
     unsafe extern "C" fn entered(life: *mut c_void) -> ! {
-        // SAFETY: what `lent` passed, which waits for us and keeps it.
+        // SAFETY: the pointer that `lent` passed; `lent` waits for this process and keeps the value.
         live(unsafe { *life.cast::<&dyn Fn()>() })
     }
 
-    /// Returns in the parent only; the child begins with `entry(argument)` at the top of its own stack, which is a multiple of
-    /// sixteen, as a call requires.
+    /// Returns in the parent only. The child begins with `entry(argument)` at the top of its own stack, which is a
+    /// multiple of sixteen, as a call requires.
     unsafe fn clone3(
         arguments: &mut libc::clone_args,
         entry: unsafe extern "C" fn(*mut c_void) -> !,
         argument: *mut c_void,
     ) -> i64 {
         let result;
-        // SAFETY: of the registers the system call changes rax, rcx and r11, which are named; memory is assumed to change.
+        // SAFETY: the system call changes the registers rax, rcx and r11, which are named; memory is assumed to change.
         unsafe {
             std::arch::asm!(
                 "syscall",

@@ -1,7 +1,7 @@
-//! As much of D-Bus as asking one question takes: who we are, one call, and the messages that come back. The wire format
-//! is fixed and small; a library for all of it would be larger than the rest of the launch.
+//! The part of D-Bus that one question needs: authentication, one call, and the messages that come back. The wire
+//! format is fixed and small; a library for all of it would be larger than the rest of the launch.
 //!
-//! A peer is a program with a socket of its own, or the bus of a login, over which others are reached by name.
+//! A peer is a program with a socket of its own, or the bus of a login, over which other programs are reached by name.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// No message that concerns us is longer.
+/// No message that we need is longer.
 const LONGEST: usize = 1 << 20;
 
 const CALL: u8 = 1;
@@ -17,14 +17,14 @@ const RETURN: u8 = 2;
 const ERROR: u8 = 3;
 const SIGNAL: u8 = 4;
 
-/// A peer that takes calls.
+/// A connection to a peer that takes calls.
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<UnixStream>,
     serial: u32,
 }
 
-/// Something that the peer said of its own accord, or an answer.
+/// A message that the peer sent by itself, or an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming {
     /// The call with this serial failed, and why.
@@ -54,12 +54,13 @@ pub struct Method<'a> {
 }
 
 impl Connection {
-    /// Connects and says who we are; the kernel vouches for it.
+    /// Connects and authenticates with our user id, which the kernel confirms to the peer.
     pub fn open(socket: &Path, patience: Duration) -> io::Result<Connection> {
         Connection::over(UnixStream::connect(socket)?, patience)
     }
 
-    /// The same on a bus, which gives us a name of our own. `address`: as `DBUS_SESSION_BUS_ADDRESS` has it.
+    /// The same on a bus, which gives the connection a name of its own. `address`: as `DBUS_SESSION_BUS_ADDRESS` has
+    /// it.
     pub fn open_bus(address: &str, patience: Duration) -> io::Result<Connection> {
         let mut last = io::Error::new(io::ErrorKind::InvalidInput, "its address names no socket");
         for socket in address.split(';').filter_map(socket_of) {
@@ -81,7 +82,7 @@ impl Connection {
         Err(last)
     }
 
-    /// Calls, and waits for what comes back.
+    /// Calls, and waits for the result.
     pub fn ask(&mut self, method: &Method<'_>, signature: &str, body: &Writer) -> io::Result<Vec<u8>> {
         let serial = self.call(method, signature, body)?;
         loop {
@@ -103,13 +104,13 @@ impl Connection {
         let mut answer = Vec::new();
         (&mut stream).take(1024).read_until(b'\n', &mut answer)?;
         if !answer.starts_with(b"OK ") {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not know us"));
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it refused our user id"));
         }
         stream.get_mut().write_all(b"BEGIN\r\n")?;
         Ok(Connection { stream, serial: 0 })
     }
 
-    /// Sends a call; what comes back is its serial.
+    /// Sends a call and returns its serial.
     pub fn call(&mut self, method: &Method<'_>, signature: &str, body: &Writer) -> io::Result<u32> {
         self.serial += 1;
         let mut message = Writer::default();
@@ -152,7 +153,7 @@ impl Connection {
         if body_length > LONGEST || fields_length > LONGEST {
             return Err(malformed());
         }
-        // The body begins at a multiple of eight; the head is two of those.
+        // The body begins at a multiple of eight; the head has twice that length.
         let mut fields = vec![0; fields_length.next_multiple_of(8)];
         self.stream.read_exact(&mut fields)?;
         fields.truncate(fields_length);
@@ -206,7 +207,7 @@ fn unescaped(text: &str) -> String {
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "what it said is not a D-Bus message that we know")
+    io::Error::new(io::ErrorKind::InvalidData, "it sent an unknown or malformed D-Bus message")
 }
 
 /// Values in their wire form.
@@ -216,7 +217,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Fills up to a multiple of this.
+    /// Pads to a multiple of this.
     pub fn align(&mut self, to: usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(to), 0);
     }
@@ -243,7 +244,7 @@ impl Writer {
         self.bytes.push(0);
     }
 
-    /// An array: how long it is stands before it, and does not count the gap to its first element.
+    /// An array. Its length comes before it, and does not count the gap to the first element.
     pub fn array(&mut self, alignment: usize, elements: impl FnOnce(&mut Writer)) {
         self.u32(0);
         let length_at = self.bytes.len() - 4;
@@ -254,7 +255,7 @@ impl Writer {
         self.bytes[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// One of an array of named values.
+    /// One element of an array of named values.
     pub fn property(&mut self, name: &str, signature: &str, value: impl FnOnce(&mut Writer)) {
         self.align(8);
         self.string(name);
@@ -263,7 +264,7 @@ impl Writer {
     }
 }
 
-/// The other way round.
+/// Reads values in their wire form.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -275,7 +276,7 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0 }
     }
 
-    /// Goes on at a multiple of this.
+    /// Continues at a multiple of this.
     pub fn align(&mut self, to: usize) {
         self.at = self.at.next_multiple_of(to);
     }
@@ -325,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_where_their_alignment_wants_them() {
+    fn values_are_aligned() {
         let mut writer = Writer::default();
         writer.string("ab");
         writer.array(8, |array| array.property("n", "t", |value| value.u64(5)));

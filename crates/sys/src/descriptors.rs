@@ -1,4 +1,4 @@
-//! Descriptors that arrive by number: handed over by the process that started us.
+//! Descriptors that are passed by number: handed over by the process that started us.
 
 #![expect(unsafe_code, reason = "a number becomes an owned descriptor here and nowhere else")]
 
@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use std::path::PathBuf;
 
-/// Takes ownership of a descriptor that our starter gave us under this number, and keeps it from our own children.
+/// Takes ownership of a descriptor that was handed over under this number, and keeps it from our own children.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     if number < 3 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("descriptor {number} is not ours to take")));
@@ -16,7 +16,7 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     // that was handed exactly these descriptors.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     if let Err(error) = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC) {
-        // Not open: forget the number rather than close what is not there.
+        // Not open: forget the number, so that a descriptor that is not ours is not closed.
         std::mem::forget(fd);
         return Err(error.into());
     }
@@ -30,24 +30,25 @@ pub fn is_open(number: RawFd) -> bool {
     unsafe { libc::fcntl(number, libc::F_GETFD) >= 0 }
 }
 
-/// Keeps everything but the standard three from our own children.
+/// Keeps all descriptors except the standard three from our own children.
 pub fn keep_from_children() {
-    // SAFETY: marks descriptors of this process; nothing is closed before an exec. An old kernel refuses, which leaves
-    // things as they were.
+    // SAFETY: marks descriptors of this process; nothing is closed before an exec. An old kernel refuses the call, and
+    // then nothing changes.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
 }
 
-/// A path to what a descriptor leads to, for as long as it is open.
+/// A path to the file behind a descriptor, for as long as the descriptor is open.
 pub fn path_of(descriptor: impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
 }
 
-/// For opening a file in whose place there may be a link or a pipe: the one is not followed, the other not waited for.
+/// For opening a file where there may be a link or a pipe instead: a link is not followed, and a pipe is not waited
+/// for.
 pub const NO_FOLLOW_NO_WAIT: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
-/// Whether a file was not opened because there is a link in its place.
+/// Whether opening a file failed because there is a link in its place.
 #[must_use]
 pub fn met_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ELOOP)
@@ -68,18 +69,20 @@ pub fn own_binary() -> io::Result<OwnedFd> {
     Ok(open(OWN_PROGRAM, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Lets this process open so many files in all, as far as the system allows it. Most shells allow 1024 and the system far more.
+/// Lets this process have this many open files, as far as the system allows it. Most shells allow 1024 and the system
+/// far more.
 ///
-/// The kernel's table of them grows to that size here. Growing by itself later, it waits for every processor each time when
-/// there are threads, which takes longer than opening a thousand files. So call this before there are any.
+/// The kernel's table of open files grows to that size here. If it grew by itself later, it would wait for every
+/// processor each time when there are threads, which takes longer than opening a thousand files. So call this before
+/// there are any threads.
 pub fn allow(files: u64) {
     let limit = getrlimit(Resource::Nofile);
     let allowed = limit.maximum.map_or(files, |maximum| maximum.min(files));
     if limit.current.is_some_and(|current| current < allowed) {
-        // Without it opening fails when there are too many, and that is told.
+        // If this fails, opening fails when there are too many files, and that error is reported.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum: limit.maximum });
     }
-    // Without it everything only takes longer.
+    // If this fails, everything only takes longer.
     if let (Ok(file), Ok(highest)) = (own_binary(), i32::try_from(allowed.saturating_sub(1))) {
         let _ = rustix::io::fcntl_dupfd_cloexec(&file, highest);
     }

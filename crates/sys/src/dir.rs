@@ -1,10 +1,11 @@
 //! A folder held open, and the ways in which we write into one.
 //!
-//! What matters is written to a temporary name, synced, given its name, and the folder synced: after a power cut it is
-//! there whole or not at all. `publish_once` gives the name with link(2), which fails when the name is taken, so the
-//! first writer wins and nobody is ever overwritten.
+//! Important files are written to a temporary name, synced, and given their name; then the folder is synced. So after a
+//! power cut a file is complete or does not exist. `publish_once` gives the name with link(2), which fails when the
+//! name is taken, so the first writer wins and its file is never overwritten.
 //!
-//! A folder that was packed into one file ([`crate::pack`]) is read through the same type; nothing can be written into it.
+//! A folder that was packed into one file ([`crate::pack`]) is read through the same type; nothing can be written to
+//! it.
 
 use crate::memory_file;
 use crate::pack::{Kind, Pack};
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,16 +35,16 @@ enum Held {
 /// Whether to wait until the bytes are on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// Enough against the death of processes.
+    /// Enough to survive the death of processes.
     No,
-    /// The bytes before they get their name: after a power cut the file is the old one or the new one, and never an empty
-    /// one. Which of the two it is may stay open.
+    /// The bytes are synced before they get their name: after a power cut the file is the old one or the new one, and
+    /// never an empty one. Which of the two it is may stay open.
     Bytes,
-    /// Needed against the death of the machine.
+    /// Needed to survive a power cut.
     Yes,
 }
 
-/// A mark is so much older than the moment in which it is set.
+/// How much older a mark is than the moment in which it is set.
 const MARK_S: i64 = 10;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -64,7 +66,7 @@ impl Dir {
         }
     }
 
-    /// The pack that this is a folder of, if it is one.
+    /// The pack that this folder is in, if it is in one.
     #[must_use]
     pub fn pack(&self) -> Option<&Pack> {
         match &self.0 {
@@ -107,7 +109,7 @@ impl Dir {
         Ok(Dir(Held::Open(rustix::fs::openat(self.fd()?, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?)))
     }
 
-    /// The same, by way of a link if there is one, and also a folder that was packed.
+    /// The same, also through a link, and also a folder that was packed.
     pub fn open_dir_or_link(&self, name: &str) -> io::Result<Dir> {
         Dir::open_or_pack(self.fd()?, Path::new(name), FOLDER)
     }
@@ -129,7 +131,7 @@ impl Dir {
         }))
     }
 
-    /// Opens a file of this folder; a new one is readable by its owner alone.
+    /// Opens a file of this folder; only its owner can read a new file.
     pub fn file(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
         if let Some((pack, path)) = self.packed(name) {
             if flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE) {
@@ -138,7 +140,7 @@ impl Dir {
             let bytes = pack.read_file(&path)?.ok_or(Errno::NOENT)?;
             return Ok(memory_file::with(&bytes)?.into());
         }
-        // Somebody may have put a pipe in the place of a record, and a reader must not wait for its writer.
+        // There may be a pipe in the place of a record, and a reader must not wait for its writer.
         let flags = if flags.intersects(OFlags::WRONLY | OFlags::RDWR) { flags } else { flags | OFlags::NONBLOCK };
         Ok(rustix::fs::openat(self.fd()?, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)?)
     }
@@ -153,17 +155,24 @@ impl Dir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // Most records are small, and a list reads thousands: a short read of a regular file is its end, so that one
-        // call does for most, and as much as fits is what memory is quickest to be had for.
-        read_to_end(&file, 1024).map(Some)
+        // Most records are small, and a list reads thousands. A short read of a regular file is its end, so one call is
+        // enough for most, and the memory that is allocated has the size of the record.
+        let mut first = [MaybeUninit::uninit(); 2048];
+        match rustix::io::read(&file, &mut first) {
+            Ok((bytes, rest)) if !rest.is_empty() => Ok(Some(bytes.to_vec())),
+            Ok((bytes, _)) => read_on(&file, bytes.to_vec()).map(Some),
+            Err(Errno::INTR) => read_on(&file, Vec::new()).map(Some),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// The same of a file that is known to be so long, without moving it in memory while it is read.
+    /// The same for a file whose length is known, without moving it in memory while it is read.
     pub fn read_long(&self, name: &str, length: u64) -> io::Result<Vec<u8>> {
-        read_to_end(&self.file(name, OFlags::RDONLY)?, usize::try_from(length).unwrap_or(0).saturating_add(1))
+        let room = usize::try_from(length).unwrap_or(0).saturating_add(1);
+        read_on(&self.file(name, OFlags::RDONLY)?, Vec::with_capacity(room))
     }
 
-    /// Writes a file, new or empty until now, in a folder that nobody looks into yet: a reader would see half of it.
+    /// Writes a file, new or empty until now, in a folder that has no readers yet: a reader could see half of the file.
     pub fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE)?).write_all(bytes)
     }
@@ -180,21 +189,22 @@ impl Dir {
         self.settle(sync)
     }
 
-    /// Makes `name` a second name of the file `of`, in the place of the file that had it, as one step.
+    /// Makes `name` a second name of the file `of`, in place of the file that had this name, in one step.
     pub fn replace_by_link(&self, name: &str, of: &str) -> io::Result<()> {
         let temporary = format!(".{name}.{}.link", rustix::process::getpid().as_raw_nonzero());
-        // One that is there was left by a process that died with our pid.
+        // An existing link was left by a process that died and had our pid.
         self.remove(&temporary)?;
         self.link(of, self, &temporary)?;
         pause::at(Point::ReplacementWritten);
         let renamed = rustix::fs::renameat(self.fd()?, temporary.as_str(), self.fd()?, name);
-        // Of two names of one file the kernel renames neither.
+        // If both names belong to the same file, the kernel renames neither.
         self.discard(&temporary);
         pause::at(Point::ReplacementNamed);
         Ok(renamed?)
     }
 
-    /// Creates the file as one step, durably, unless it exists. `Ok(false)`: somebody was first, and theirs stays.
+    /// Creates the file in one step, durably, unless it exists. `Ok(false)`: another process was first, and its file
+    /// stays.
     pub fn publish_once(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let temporary = self.temporary(name, bytes, Sync::Yes)?;
         pause::at(Point::PublicationWritten);
@@ -211,9 +221,10 @@ impl Dir {
     fn temporary(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let pid = rustix::process::getpid().as_raw_nonzero();
-        // Beside the file, which may be in a folder below this one.
+        // In the folder of the file, which may be a folder below this one.
         let (folder, file) = name.split_at(name.rfind('/').map_or(0, |slash| slash + 1));
-        // A name that is taken was left by one who died with our pid, and may be a second name of what it published.
+        // A name that is taken was left by a process that died and had our pid, and may be a second name of the file
+        // that it published.
         let (temporary, opened) = loop {
             let temporary = format!("{folder}.{file}.{pid}.{}", NUMBER.fetch_add(1, Ordering::Relaxed));
             match self.file(&temporary, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
@@ -235,7 +246,7 @@ impl Dir {
         }
     }
 
-    /// Best effort: a left-over temporary file is never read by anyone.
+    /// Best effort: a left-over temporary file is never read.
     fn discard(&self, name: &str) {
         if let Ok(fd) = self.fd() {
             let _ = rustix::fs::unlinkat(fd, name, AtFlags::empty());
@@ -249,7 +260,7 @@ impl Dir {
         }
     }
 
-    /// Whether this very folder goes by that name in the one above it.
+    /// Whether this very folder has that name in the folder above it.
     pub fn is_called(&self, name: &str, above: &Dir) -> io::Result<bool> {
         let me = rustix::fs::fstat(self)?;
         match rustix::fs::statat(above.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -266,11 +277,12 @@ impl Dir {
 
     /// Waits until the names in this folder are on the disk.
     pub fn sync(&self) -> io::Result<()> {
-        // Those of a packed folder are its bytes, which were synced before it had its name.
+        // The names in a packed folder are part of the bytes of its file, which were synced before the file had its
+        // name.
         Ok(rustix::fs::fsync(self)?)
     }
 
-    /// Removes a file; one that is not there is removed.
+    /// Removes a file. It is not an error if the file does not exist.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match rustix::fs::unlinkat(self.fd()?, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -283,11 +295,12 @@ impl Dir {
         Ok(rustix::fs::unlinkat(self.fd()?, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a folder with all that is in it, or whatever else goes by that name; one that is not there is removed.
+    /// Removes a folder with everything in it, or anything else that has this name. It is not an error if it does not
+    /// exist.
     pub fn remove_all(&self, name: &str) -> io::Result<()> {
         match std::fs::remove_dir_all(format!("/proc/self/fd/{}/{name}", self.fd()?.as_raw_fd())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            // Something else in its place.
+            // There is something else than a folder.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => self.remove(name),
             other => other,
         }
@@ -298,7 +311,7 @@ impl Dir {
         Ok(rustix::fs::linkat(self.fd()?, name, into.fd()?, new, AtFlags::empty())?)
     }
 
-    /// Gives something in this folder a name in another, unless that name is taken.
+    /// Moves something from this folder to a new name in another, unless that name is taken.
     pub fn rename_new(&self, name: &str, into: &Dir, new: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat_with(self.fd()?, name, into.fd()?, new, rustix::fs::RenameFlags::NOREPLACE)?)
     }
@@ -320,38 +333,39 @@ impl Dir {
         }
     }
 
-    /// The number that the file system has given to this folder.
+    /// The inode number of this folder.
     pub fn inode(&self) -> io::Result<u64> {
         Ok(rustix::fs::fstat(self)?.st_ino)
     }
 
-    /// Whether we are its owner.
+    /// Whether this user is its owner.
     pub fn is_ours(&self) -> io::Result<bool> {
         Ok(rustix::fs::fstat(self)?.st_uid == rustix::process::geteuid().as_raw())
     }
 
-    /// Whether this is a file without contents, with just these permissions.
+    /// Whether this is a file without contents and with exactly these permissions.
     pub fn is_empty_file(&self, name: &str, mode: u32) -> io::Result<bool> {
         let stat = rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         Ok(is_file && stat.st_size == 0 && stat.st_mode & 0o7777 == mode)
     }
 
-    /// When a folder last changed (seconds and nanoseconds of the wall clock), if it is one with just these permissions.
+    /// When a folder last changed (seconds and nanoseconds of the wall clock), if it is a folder with exactly these
+    /// permissions.
     pub fn date_if_folder(&self, name: &str, mode: u32) -> io::Result<Option<(i64, u64)>> {
         let stat = rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         Ok((is_folder && stat.st_mode & 0o7777 == mode).then_some((stat.st_mtime, stat.st_mtime_nsec)))
     }
 
-    /// Gives two things in this folder each other's name, as one step.
+    /// Exchanges the names of two things in this folder, in one step.
     pub fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
         let fd = self.fd()?;
         Ok(rustix::fs::renameat_with(fd, one, fd, other, rustix::fs::RenameFlags::EXCHANGE)?)
     }
 
-    /// When a folder, or the file that it was packed into, last changed in any way, which nobody can set. `None`: there is none;
-    /// a link is none.
+    /// When a folder, or the file that it was packed into, last changed in any way. This date cannot be set by
+    /// programs. `None`: it does not exist, or it is a link.
     pub fn changed(&self, name: &str) -> io::Result<Option<Date>> {
         match rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat)
@@ -364,7 +378,8 @@ impl Dir {
         }
     }
 
-    /// What tells whether a file or a folder has changed since it was asked for last. `None`: there is none, or it is a link.
+    /// The state by which a change of a file or a folder can be detected later. `None`: it does not exist, or it is a
+    /// link.
     pub fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
         match rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
@@ -381,7 +396,7 @@ impl Dir {
         }
     }
 
-    /// What tells whether names were added to this folder or taken away since it was marked.
+    /// The state by which it can be detected that names were added to this folder or removed since it was marked.
     pub fn names_stamp(&self) -> io::Result<NamesStamp> {
         let stat = rustix::fs::fstat(self)?;
         Ok(NamesStamp {
@@ -391,9 +406,9 @@ impl Dir {
         })
     }
 
-    /// Gives this folder a date of its own, some seconds in the past. Every later change of its names gives it the date of that moment,
-    /// also one that follows at once, so a folder that still has this date has the names that it had. `None`: the file system
-    /// does not keep it to the nanosecond, or a name has changed already.
+    /// Gives this folder a date of its own, some seconds in the past. Every later change of its names, even one that
+    /// follows at once, gives it the date of that moment. So a folder that still has this date has the same names as
+    /// before. `None`: the file system does not store the date to the nanosecond, or a name has changed already.
     pub fn mark(&self) -> io::Result<Option<NamesStamp>> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let mark = Timespec { tv_sec: now.tv_sec - MARK_S, tv_nsec: now.tv_nsec };
@@ -404,7 +419,7 @@ impl Dir {
         Ok((stamp.modified == asked && !asked.nanos.is_multiple_of(1_000_000)).then_some(stamp))
     }
 
-    /// Says that this folder last changed at that second.
+    /// Sets the date of this folder's last change to that second.
     pub fn set_date(&self, second: i64) -> io::Result<()> {
         let date = Timespec { tv_sec: second, tv_nsec: 0 };
         Ok(rustix::fs::futimens(self.fd()?, &Timestamps { last_access: date, last_modification: date })?)
@@ -428,7 +443,7 @@ impl Dir {
             names.filter(|name| !name.contains('/')).for_each(|name| each(name.as_bytes()));
             return Ok(());
         }
-        // Its own position in the folder, and room for a thousand names at a time.
+        // A new descriptor has its own position in the folder; the buffer has room for a thousand names at a time.
         let folder = self.open_dir(".")?;
         let mut buffer = Vec::with_capacity(32 * 1024);
         let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
@@ -442,7 +457,7 @@ impl Dir {
         Ok(())
     }
 
-    /// Makes a file really occupy this much of the disk. Where there is no room for all of it, it stays as it was.
+    /// Makes a file really occupy this much of the disk. If there is no room for all of it, the file stays as it was.
     pub fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
         let file = File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE)?);
         let before = file.metadata()?.len();
@@ -471,7 +486,7 @@ impl Dir {
 }
 
 impl AsFd for Dir {
-    /// Of a packed folder, the file that it is in.
+    /// For a packed folder, the file that it is in.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.0 {
             Held::Open(fd) => fd.as_fd(),
@@ -491,19 +506,22 @@ impl TryFrom<Dir> for OwnedFd {
     }
 }
 
-fn read_to_end(file: &OwnedFd, room: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(room);
+/// Reads to the end of the file, behind the bytes that were read before.
+fn read_on(file: &OwnedFd, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     loop {
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve((3 * bytes.len()).max(1024));
+        }
         match rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(_) if bytes.len() < bytes.capacity() => return Ok(bytes),
-            Ok(_) => bytes.reserve(3 * bytes.len()),
+            Ok(_) => {}
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// What `stat` says about a file, as far as we ask.
+/// The part of `stat` that we need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {
     pub size: u64,
@@ -512,7 +530,8 @@ pub struct FileStat {
     pub modified_ns: i64,
 }
 
-/// The state of a file or a folder: another one, or another date, which nobody can set, and it has changed.
+/// The state of a file or a folder. If the inode, the size or the date differs, it has changed; programs cannot set
+/// this date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     pub inode: u64,
@@ -527,7 +546,8 @@ fn wide(number: impl Into<u64>) -> u64 {
     number.into()
 }
 
-/// Which folder, when its names last changed, and how many folders there are in it where the file system counts them.
+/// The folder, when its names last changed, and its number of links (the folders in it, if the file system counts
+/// them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamesStamp {
     pub inode: u64,
@@ -535,32 +555,33 @@ pub struct NamesStamp {
     pub links: u64,
 }
 
-/// A moment by the wall clock, as exactly as the file system has it.
+/// A time of the wall clock, as exactly as the file system stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
     pub seconds: i64,
     pub nanos: u64,
 }
 
-/// Gives the first `bytes` of a file back to the disk without moving the rest: every noted position stays valid.
+/// Frees the disk space of the first `bytes` of a file without moving the rest: every noted position stays valid.
 pub fn forget_front(file: impl AsFd, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, bytes)?)
 }
 
-/// The position of an open file, which it shares with everyone who inherited it.
+/// The position of an open file, which is shared with every process that inherited it.
 pub fn position(file: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, rustix::fs::SeekFrom::Current(0))?)
 }
 
-/// Whether the beginning of a file can be given back to the disk: asked behind its end, where it changes nothing.
+/// Whether the disk space of a file's beginning can be freed: tried after the end of the file, where it changes
+/// nothing.
 pub fn can_forget_front(file: impl AsFd) -> io::Result<()> {
     let end = u64::try_from(rustix::fs::fstat(file.as_fd())?.st_size).unwrap_or(0);
     let behind = end.next_multiple_of(1 << 20) + (1 << 20);
     Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, behind, 4096)?)
 }
 
-/// Whether a file holds nothing at this position: it was given back to the disk, or is behind the end. A disk that cannot
-/// tell says no.
+/// Whether a file has no data at this position: its space was freed, or the position is after the end. `false` on a
+/// file system that cannot tell.
 pub fn is_hole(file: impl AsFd, position: u64) -> io::Result<bool> {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(position)) {
         Ok(data) => Ok(data > position),
@@ -578,13 +599,13 @@ pub struct Space {
     pub total: u64,
 }
 
-/// The room on the disk that holds this folder.
+/// The room on the file system of this folder.
 pub fn space(folder: impl AsFd) -> io::Result<Space> {
     let stat = rustix::fs::fstatvfs(folder)?;
     Ok(Space { free: stat.f_bavail.saturating_mul(stat.f_frsize), total: stat.f_blocks.saturating_mul(stat.f_frsize) })
 }
 
-/// Free space for us on the disk that holds this folder.
+/// The space that is free for us on the file system of this folder.
 pub fn free_space(folder: impl AsFd) -> io::Result<u64> {
     Ok(space(folder)?.free)
 }
@@ -599,13 +620,13 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = Dir::open(place.path()).unwrap();
         let mark = loop {
-            // One nanosecond in a million looks like a date that was rounded.
+            // One nanosecond value in a million looks like a rounded date.
             if let Some(mark) = folder.mark().unwrap() {
                 break mark;
             }
         };
         assert_eq!(folder.names_stamp().unwrap(), mark);
-        // In the same moment in which it was marked, and back again.
+        // A change in the same moment in which it was marked, and the change back.
         folder.make_dir("new").unwrap();
         let made = folder.names_stamp().unwrap();
         assert_ne!(made.modified, mark.modified);
@@ -628,7 +649,7 @@ mod tests {
     fn who_has_the_pid_of_one_that_died_while_publishing_does_not_write_into_what_it_published() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open(folder.path()).unwrap();
-        // Whatever number we are at: every name that we might take next is taken.
+        // Every name that could be tried next is taken, whatever the counter is.
         for number in 0..100 {
             let name = format!(".outcome.json.{}.{number}", std::process::id());
             dir.create(&name, b"published").unwrap();

@@ -1,9 +1,9 @@
-//! The way into the program.
+//! The entry of the program.
 //!
-//! The cost this saves: before `main`, Rust reads where its stack lies from `/proc/self/maps` and sets up a second one, to say
-//! a word when the first overflows. That is 0.07 ms of each start, and a session is three starts. So the C library enters
-//! here, and we do what else matters of it: see that the standard three are open, and that SIGPIPE is an error code. (What is
-//! missing: the word about the stack, and in a panic's message the name of the first thread.)
+//! The cost this saves: before `main`, Rust reads from `/proc/self/maps` where its stack is and sets up a second one,
+//! to print a message when the first overflows. That is 0.07 ms of each start, and a session has three starts. So the C
+//! library enters here, and we do the rest of what matters: the standard three must be open, and SIGPIPE must be an
+//! error code. (What is missing: the message about the stack, and the name of the first thread in a panic's message.)
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
@@ -32,27 +32,27 @@ macro_rules! entry {
 
 static OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether nobody will read what is written to standard output: it was closed when we were started, or is a pipe whose reader
-/// is gone.
+/// Whether what is written to standard output will not be read: it was closed when we were started, or is a pipe whose
+/// reader is gone.
 #[must_use]
-pub fn nobody_reads_output() -> bool {
+pub fn output_has_no_reader() -> bool {
     let mut looked = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
     let hung_up = poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
         && looked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
     hung_up || OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Lives the life of the program.
+/// Runs the program and exits.
 pub fn enter(program: fn() -> u8) -> ! {
     if open_standard().is_err() {
-        // Whatever is opened next would be taken for them.
+        // The next files that are opened would get their numbers.
         std::process::abort();
     }
     crate::signals::ignore(Signal::PIPE);
     std::process::exit(program().into())
 }
 
-/// Opens those of the standard three that our parent has closed.
+/// Opens those of the standard three descriptors that our parent has closed.
 fn open_standard() -> io::Result<()> {
     let standard = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
     let mut looked = standard.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::empty()));
@@ -63,7 +63,7 @@ fn open_standard() -> io::Result<()> {
     }
     OUTPUT_WAS_CLOSED.store(looked[1].revents().contains(PollFlags::NVAL), Ordering::Relaxed);
     for _ in looked.iter().filter(|fd| fd.revents().contains(PollFlags::NVAL)) {
-        // The lowest number that is free, which is the first of those that are missing.
+        // Gets the lowest free number, which is the first of the missing ones.
         let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())?;
         std::mem::forget(null);
     }

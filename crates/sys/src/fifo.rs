@@ -1,12 +1,12 @@
 //! A lock whose end can be polled: a named pipe.
 //!
-//! The kernel can wait for a lock only in a call that waits for nothing else, and wakes all who do. A named pipe has a lock
-//! like any other file, and its readers are told when its last writer is gone. So the owner opens it for reading and
-//! writing and locks that open file, and everybody who waits opens it for reading. The kernel lets go of the lock before it
-//! tells the readers, and both happen when the last inherited copy of the open file is closed: a process that is told
-//! finds the lock free.
+//! The kernel can wait for a lock only in a call that waits for nothing else, and wakes all waiting processes. A named
+//! pipe has a lock like any other file, and its readers are told when its last writer is gone. So the owner opens it
+//! for reading and writing and locks that open file, and every process that waits opens it for reading. The kernel
+//! releases the lock before it tells the readers, and both happen when the last inherited copy of the open file is
+//! closed: a process that is told finds the lock free.
 //!
-//! Nothing is ever sent through such a pipe but single bytes to its owner, to wake it ([`nudge`]).
+//! Only single bytes are ever sent through such a pipe, to wake its owner ([`nudge`]).
 
 use crate::dir::Dir;
 use crate::lock::{self, Held};
@@ -15,7 +15,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, mknodat};
 use rustix::io::Errno;
 use std::io;
 
-/// Makes the pipe. `Ok(false)`: there is something of this name.
+/// Makes the pipe. `Ok(false)`: the name is taken.
 pub fn make(folder: &Dir, name: &str) -> io::Result<bool> {
     match mknodat(folder, name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0) {
         Ok(()) => Ok(true),
@@ -24,18 +24,19 @@ pub fn make(folder: &Dir, name: &str) -> io::Result<bool> {
     }
 }
 
-/// Takes the lock if it is free. `Ok(None)` when somebody has it. The process that takes it is told when somebody nudges.
+/// Takes the lock if it is free. `Ok(None)` when another process has it. The process that takes it is woken by
+/// [`nudge`].
 pub fn own(folder: &Dir, name: &str) -> io::Result<Option<Held>> {
     lock::try_exclusive(folder.file(name, OFlags::RDWR | OFlags::NONBLOCK)?)
 }
 
-/// Something to poll: it hangs up when the owner is gone. Only one that is owned now, or was after this was opened, hangs
-/// up, so the lock is asked for afterwards.
+/// A descriptor to poll: it hangs up when the owner is gone. It hangs up only if the pipe has an owner now, or gets one
+/// after this was opened. So the lock has to be checked afterwards.
 pub fn watch(folder: &Dir, name: &str) -> io::Result<OwnedFd> {
     folder.file(name, OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
-/// Whether somebody owns what is watched.
+/// Whether the watched pipe has an owner.
 pub fn is_owned(watched: &OwnedFd) -> io::Result<bool> {
     match flock(watched, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {
@@ -47,7 +48,7 @@ pub fn is_owned(watched: &OwnedFd) -> io::Result<bool> {
     }
 }
 
-/// Wakes the owner. One that is gone is not woken.
+/// Wakes the owner. Without an owner nothing happens.
 pub fn nudge(folder: &Dir, name: &str) -> io::Result<()> {
     let pipe = match folder.file(name, OFlags::WRONLY | OFlags::NONBLOCK) {
         Ok(pipe) => pipe,
@@ -56,13 +57,13 @@ pub fn nudge(folder: &Dir, name: &str) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     match rustix::io::write(&pipe, b"!") {
-        // Full: it has been woken often enough.
+        // Full: the owner has been woken often enough.
         Ok(_) | Err(Errno::AGAIN | Errno::PIPE) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Takes what the owner was nudged with.
+/// Reads the bytes with which the owner was woken.
 pub fn drain(owned: &OwnedFd) -> io::Result<()> {
     let mut bytes = [0; 4096];
     loop {
@@ -100,7 +101,7 @@ mod tests {
         let watched = watch(&folder, "slot").unwrap();
         assert!(is_owned(&watched).unwrap());
         drop(owner);
-        // A process that asks for the lock in vain has opened the pipe for writing, too.
+        // A process that asks for the lock and does not get it has opened the pipe for writing, too.
         assert!(own(&folder, "slot").unwrap().is_none());
         assert!(!hangs_up(&watched, false), "a copy is left");
         drop(copy);
@@ -115,7 +116,7 @@ mod tests {
         let folder = Dir::open(home.path()).unwrap();
         make(&folder, "entry").unwrap();
         nudge(&folder, "entry").unwrap();
-        nudge(&folder, "nobody").unwrap();
+        nudge(&folder, "none").unwrap();
         let owner = own(&folder, "entry").unwrap().unwrap();
         assert!(!crate::ready::is_readable(owner.file().as_fd()).unwrap());
         for _ in 0..10_000 {

@@ -1,5 +1,5 @@
-//! The kernel's list of locks: who holds flock on a file. It goes by device and inode, so the file is looked up first and
-//! believed afterwards.
+//! The kernel's list of locks: which process has an flock on a file. The list has device and inode, so the file is
+//! looked up first and compared afterwards.
 
 use crate::process::Identity;
 use crate::process_table;
@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-/// One lock that somebody holds on a whole file.
+/// One lock that a process has on a whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     pid: i32,
@@ -15,12 +15,12 @@ pub struct Held {
     inode: u64,
 }
 
-/// Every lock there is.
+/// All locks.
 pub fn now() -> io::Result<Vec<Held>> {
     Ok(std::fs::read_to_string("/proc/locks")?.lines().filter_map(parse).collect())
 }
 
-/// The processes of this user that have one on this file.
+/// The processes of this user that have a lock on this file.
 pub fn on(file: &Metadata, locks: &[Held]) -> io::Result<Vec<Identity>> {
     let device = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
     let mut found = Vec::new();
@@ -30,7 +30,8 @@ pub fn on(file: &Metadata, locks: &[Held]) -> io::Result<Vec<Identity>> {
     Ok(found)
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 2550 fe:00:10184402 0 EOF`. Who only waits for a lock has an arrow in front of its kind.
+/// `1: FLOCK  ADVISORY  WRITE 2550 fe:00:10184402 0 EOF`. A process that only waits for a lock has an arrow before the
+/// kind.
 fn parse(line: &str) -> Option<Held> {
     let mut words = line.split_ascii_whitespace();
     if words.nth(1)? != "FLOCK" || words.nth(1)? != "WRITE" {

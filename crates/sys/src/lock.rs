@@ -1,4 +1,4 @@
-//! Locks that the kernel lets go of by itself.
+//! Locks that the kernel releases by itself.
 //!
 //! flock, not fcntl: a POSIX lock is lost as soon as any descriptor of the file is closed anywhere in the process, and
 //! it cannot be inherited. An flock lives exactly as long as the last copy of the open file.
@@ -11,7 +11,7 @@ use rustix::time::Timespec;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How long until a lock with a limit is asked for again.
+/// How long until a lock with a time limit is tried again.
 const AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 /// A lock that is held until this value, and every inherited copy of it, is gone.
@@ -25,14 +25,14 @@ impl Held {
         &self.0
     }
 
-    /// The same, for the process that goes on with it.
+    /// The same, for a process that takes over the lock.
     #[must_use]
     pub fn into_file(self) -> OwnedFd {
         self.0
     }
 }
 
-/// Takes the lock if it is free. `Ok(None)` when somebody has it.
+/// Takes the lock if it is free. `Ok(None)` when another process has it.
 pub fn try_exclusive(file: OwnedFd) -> io::Result<Option<Held>> {
     match flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(Held(file))),
@@ -41,8 +41,8 @@ pub fn try_exclusive(file: OwnedFd) -> io::Result<Option<Held>> {
     }
 }
 
-/// Takes the lock, waiting for it no longer than this. `Ok(None)` when it is still held then. The kernel can wait for a lock
-/// only without a limit, so it is asked again every few milliseconds; a lock that is free costs one call.
+/// Takes the lock, waiting for it no longer than this. `Ok(None)` when it is still held then. The kernel can wait for a
+/// lock only without a limit, so the lock is tried again every few milliseconds; a lock that is free costs one call.
 pub fn exclusive_within(file: OwnedFd, limit: Duration) -> io::Result<Option<Held>> {
     let deadline = Instant::now() + limit;
     loop {
@@ -69,7 +69,7 @@ pub fn exclusive(file: OwnedFd) -> io::Result<Held> {
     }
 }
 
-/// Waits until nobody has it for themselves. Any number of processes can have it like this.
+/// Waits until no process has the lock exclusively. Any number of processes can have it shared.
 pub fn shared(file: OwnedFd) -> io::Result<Held> {
     loop {
         match flock(file.as_fd(), FlockOperation::LockShared) {

@@ -8,7 +8,7 @@ use rustix::time::{
 };
 use std::io;
 
-/// How many bytes programs could still have, as the kernel estimates it.
+/// How many bytes programs could still get, as the kernel estimates it.
 pub fn free_memory() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -23,14 +23,15 @@ pub fn load() -> io::Result<f64> {
     first.ok_or_else(|| io::Error::other("/proc/loadavg cannot be understood"))
 }
 
-/// A descriptor that is readable from this time on, however the clock is set meanwhile: at once when it is set past that.
+/// A descriptor that is readable from this time on, also when the clock is set in between: at once when it is set past
+/// that time.
 pub fn at_time(at: Timestamp) -> io::Result<OwnedFd> {
     let seconds = at.as_second().max(0);
     let nanos = if at.as_second() < 0 { 1 } else { at.subsec_nanosecond() };
     timer(TimerfdClockId::Realtime, Timespec { tv_sec: seconds, tv_nsec: i64::from(nanos.max(0)) })
 }
 
-/// The same so many milliseconds after boot, by a clock that nobody can set and that counts while the machine sleeps.
+/// The same this many milliseconds after boot, by a clock that cannot be set and that counts while the machine sleeps.
 pub fn at_boot_ms(ms: u64) -> io::Result<OwnedFd> {
     let (seconds, rest) = (ms / 1000, ms % 1000);
     let tv_nsec = i64::try_from(rest).unwrap_or(0) * 1_000_000;

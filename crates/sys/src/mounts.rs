@@ -11,7 +11,7 @@ pub struct Mount {
     pub kind: String,
 }
 
-/// The one that this path is on; the path is without symbolic links.
+/// The file system of this path; the path is without symbolic links.
 #[must_use]
 pub fn of(path: &Path) -> Option<Mount> {
     find(&std::fs::read_to_string("/proc/self/mountinfo").ok()?, path)

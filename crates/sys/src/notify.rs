@@ -1,7 +1,7 @@
 //! Being told when a foreign process changes a file.
 //!
-//! A user has 128 inotify instances in all, so this is used only where the writer cannot tell us (an agent's
-//! transcript, somebody else's sessions), and everyone who uses it has a way to go on without.
+//! A user has 128 inotify instances in all, so this is used only for writers that cannot notify us (an agent's
+//! transcript, foreign sessions), and every user of this module also works without it.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -17,7 +17,7 @@ pub struct Limits {
     pub watches: Option<u64>,
 }
 
-/// Of this machine.
+/// The limits of this machine.
 #[must_use]
 pub fn limits() -> Limits {
     let limit = |name: &str| std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok();
@@ -28,7 +28,7 @@ pub fn limits() -> Limits {
 #[derive(Debug)]
 pub struct Watcher(OwnedFd);
 
-/// Names one watched path in what [`Watcher::changed`] returns.
+/// Identifies one watched path in what [`Watcher::changed`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Watch(i32);
 
@@ -38,7 +38,8 @@ impl Watcher {
         Ok(Watcher(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?))
     }
 
-    /// Watches the folder of a file that may not exist yet. `None`: no instance is to be had, or there is no such folder.
+    /// Watches the folder of a file that may not exist yet. `None`: no instance is available, or there is no such
+    /// folder.
     #[must_use]
     pub fn beside(file: &Path) -> Option<Watcher> {
         let watcher = Watcher::new().ok()?;
@@ -58,7 +59,7 @@ impl Watcher {
     }
 
     pub fn forget(&self, watch: Watch) {
-        // It goes by itself when the path is gone.
+        // An error means that the path is gone, and then the watch is gone too.
         let _ = inotify::remove_watch(&self.0, watch.0);
     }
 
@@ -78,7 +79,7 @@ impl Watcher {
             match reader.next() {
                 Ok(event) => {
                     if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                        // Events were dropped: anyone who asks must look at everything, which -1 stands for.
+                        // Events were dropped: the caller must look at everything, which is expressed by -1.
                         return Ok(vec![(Watch(-1), String::new())]);
                     }
                     let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -92,7 +93,7 @@ impl Watcher {
 }
 
 impl Watch {
-    /// Stands for "something was missed, look everywhere".
+    /// Whether it means "something was missed, look everywhere".
     #[must_use]
     pub fn is_everything(self) -> bool {
         self.0 == -1

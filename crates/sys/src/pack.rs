@@ -1,14 +1,14 @@
-//! A folder of small files in one file: what is put away needs one name and few blocks instead of a dozen.
+//! A folder of small files in one file: an archived session needs one name and few blocks instead of a dozen.
 //!
 //! ```text
 //! magic (16 bytes) | length of the index, its check, length of the whole file (8 bytes each) | index | contents
 //! ```
 //!
-//! The index has one record per name: kind, permissions, date, size, place and check of the contents, and the path. Numbers are
-//! little-endian. Small files come first, so that what lists need is read with the index, at once. The index is checked
-//! when the file is opened, contents when they are read. What was cut off or changed is an error and never other bytes, and costs
-//! that one file: the others can be read. Only files of lines (`.jsonl`) are read as they are, because their readers pass
-//! over a bad line.
+//! The index has one record per name: kind, permissions, date, size, place and checksum of the contents, and the path.
+//! Numbers are little-endian. Small files come first, so that what lists need is read together with the index. The
+//! index is checked when the file is opened, contents when they are read. Contents that were cut off or changed give an
+//! error and never other bytes, and only that one file is lost: the others can be read. Only files of lines (`.jsonl`)
+//! are read as they are, because their readers skip a bad line.
 //!
 //! A pack is only read. It is written to another name and verified before it takes the folder's place ([`Builder`]).
 
@@ -21,14 +21,14 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 const MAGIC: &[u8; 16] = b"ostler packed 1\n";
 const HEADER: usize = 40;
-/// So much is read at once when a pack is opened.
+/// How much is read at once when a pack is opened.
 const HEAD: usize = 16 * 1024;
-/// Of all but the path.
+/// The length of a record without the path.
 const RECORD: usize = 48;
-/// No index is larger: a number that says otherwise is damaged.
+/// No index is larger: a larger number means damage.
 const LARGEST_INDEX: u64 = 16 << 20;
 
-/// What a name stands for.
+/// What a name belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Folder,
@@ -46,7 +46,7 @@ pub struct Packed {
     pub modified_s: i64,
     pub modified_ns: u32,
     pub size: u64,
-    /// From the beginning of the contents.
+    /// Counted from the beginning of the contents.
     place: u64,
     check: u64,
 }
@@ -61,7 +61,7 @@ pub struct Pack {
     /// The beginning of the file.
     head: Vec<u8>,
     inode: u64,
-    /// It is as long as it says.
+    /// The file has the length that its header says.
     is_whole: bool,
 }
 
@@ -120,12 +120,12 @@ impl Pack {
         self.inode
     }
 
-    /// Every name in it, folders before what is in them.
+    /// Every name in the pack, folders before what is in them.
     pub fn names(&self) -> impl Iterator<Item = (&str, &Packed)> {
         self.names.iter().map(|(name, packed)| (name.as_str(), packed))
     }
 
-    /// What goes by this path, a link as the file that it is a second name of.
+    /// The entry at this path; for a link, the file of which it is a second name.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&Packed> {
         match self.names.get(path) {
@@ -145,7 +145,7 @@ impl Pack {
         })
     }
 
-    /// The contents of a file. What was changed is an error.
+    /// The contents of a file. Changed contents are an error.
     pub fn contents(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         match self.find(path) {
             Some(found) => match self.bytes(found)? {
@@ -156,7 +156,7 @@ impl Pack {
         }
     }
 
-    /// The same for a reader: of a file of lines also when it was changed.
+    /// The same for a reader: a file of lines is returned even if it was changed.
     pub(crate) fn read_file(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         match self.find(path) {
             Some(found) if has_lines(path) => self.bytes(found).map(Some),
@@ -164,7 +164,7 @@ impl Pack {
         }
     }
 
-    /// What is there of a file, changed or not.
+    /// The bytes of a file that exist, changed or not.
     pub fn bytes(&self, found: &Packed) -> io::Result<Vec<u8>> {
         if found.kind == Kind::Folder {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -181,7 +181,7 @@ impl Pack {
         Ok(bytes)
     }
 
-    /// The files in it that were changed or cut off. Reads all of it.
+    /// The files in the pack that were changed or cut off. Reads the whole pack.
     pub fn damaged_files(&self) -> io::Result<Vec<String>> {
         let mut found = Vec::new();
         for (path, packed) in self.names() {
@@ -192,14 +192,14 @@ impl Pack {
         Ok(found)
     }
 
-    /// Whether it is as long as it says.
+    /// Whether the file has the length that its header says.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 }
 
-/// Whether readers of a file pass over lines that they cannot read.
+/// Whether readers of a file skip lines that they cannot read.
 #[must_use]
 pub fn has_lines(path: &str) -> bool {
     path.ends_with(".jsonl")
@@ -239,12 +239,12 @@ fn parse(mut index: &[u8]) -> Option<BTreeMap<String, Packed>> {
     Some(names)
 }
 
-/// Whether a path leads nowhere but below its folder.
+/// Whether a path stays below its folder.
 fn is_plain(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|word| !word.is_empty() && word != "." && word != "..")
 }
 
-/// Puts a pack together.
+/// Builds a pack.
 #[derive(Debug, Default)]
 pub struct Builder {
     names: Vec<(String, Packed)>,
@@ -317,12 +317,12 @@ fn packed(kind: Kind, stat: &rustix::fs::Stat) -> Packed {
     }
 }
 
-/// What a name of a folder is, without following links.
+/// The status of a name in a folder, without following links.
 pub fn stat_of(folder: &crate::dir::Dir, name: &str) -> io::Result<rustix::fs::Stat> {
     Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// A number that differs when the bytes do. Four words at a time: files of megabytes are checked with it.
+/// A checksum of the bytes. Four words at a time, because files of megabytes are checked with it.
 #[must_use]
 pub fn check(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

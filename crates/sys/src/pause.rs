@@ -1,14 +1,14 @@
-//! Named points at which a test can have a process of ours killed or stopped.
+//! Named points at which a test can kill or stop a process of ours.
 //!
-//! The question this answers: is there any one moment at which a death loses something? Killing at random meets the wide
-//! windows again and again and the narrow ones never. So each step that must not be the last one has a name here, and the
-//! tests kill at every one of them in turn.
+//! The question this answers: is there any moment at which a death loses something? Killing at random hits the long
+//! intervals often and the short ones never. So each step after which the work must continue even if the process is
+//! killed has a name here, and the tests kill at every one of them in turn.
 //!
-//! In ordinary use a point costs one look at a value in memory. A test sets `OSTLER_PAUSE` to a folder of its own and puts
-//! a file there, called `<role>.<point>.kill` (or `.stop`: SIGSTOP, until somebody says SIGCONT). Who passes takes one byte
-//! off that file, and who takes the last one is struck and removes it. So a file of n bytes strikes at the n-th passing,
-//! once: the process that replaces it has the same environment and must get past the same point. That the file is
-//! gone proves that the point was reached.
+//! In ordinary use a point costs one look at a value in memory. A test sets `OSTLER_PAUSE` to a folder of its own and
+//! puts a file there, called `<role>.<point>.kill` (or `.stop`: SIGSTOP, until SIGCONT is sent). Each process that
+//! passes the point removes one byte from that file; the process that takes the last byte removes the file and is
+//! killed or stopped. So a file of n bytes takes effect at the n-th passing, once: the process that replaces the killed
+//! one has the same environment and must get past the same point. When the file is gone, the point was reached.
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::process::{Signal, getpid, kill_process};
@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The variable that names the folder.
 pub const VARIABLE: &str = "OSTLER_PAUSE";
 
-/// What a process is to a session.
+/// The role of a process in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
-    /// A command that somebody typed.
+    /// A command that a person typed.
     Client,
     /// The copy of a launcher that starts the agent, and the agent before it runs its program.
     Beginner,
@@ -68,7 +68,7 @@ impl Role {
 
 macro_rules! points {
     ($($(#[$about:meta])* $point:ident $name:literal $roles:tt,)+) => {
-        /// A step that must not be the last one.
+        /// A step after which the work must continue even if the process is killed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Point {
             $($(#[$about])* $point,)+
@@ -85,7 +85,7 @@ macro_rules! points {
                 }
             }
 
-            /// Who passes it in the course of a session's life.
+            /// Which roles pass it during the life of a session.
             #[must_use]
             pub fn passed_by(self) -> &'static [Role] {
                 use Role::{Beginner, Client, Holder, Keeper};
@@ -109,7 +109,7 @@ points! {
     AgentStarted "agent-started" [Beginner],
     KeeperStarted "keeper-started" [Beginner],
     LauncherTold "launcher-told" [Beginner],
-    // A session that begins as an ended one.
+    // A session that is created as an ended one.
     EndedFilled "ended-filled" [Client],
     EndedShown "ended-shown" [Client],
     // A further run.
@@ -173,7 +173,7 @@ points! {
     InboxSynced "inbox-synced" [Client],
     PieceNoted "piece-noted" [Keeper],
     PiecePut "piece-put" [Keeper],
-    // Notifications, which nobody passes who has not configured any; tests/notify kills there.
+    // Notifications. These points are passed only when notifications are configured; tests/notify kills there.
     MomentNoted "moment-noted" [],
     SenderStarted "sender-started" [],
     SenderEntered "sender-entered" [],
@@ -215,7 +215,7 @@ points! {
 
 static ROLE: AtomicU8 = AtomicU8::new(Role::Client as u8);
 
-/// Says what this process is from here on.
+/// Sets the role of this process from here on.
 pub fn act_as(role: Role) {
     ROLE.store(role as u8, Ordering::Relaxed);
 }
@@ -237,16 +237,17 @@ pub fn at(point: Point) {
     if let Some(folder) = FOLDER.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from)) {
         let token = token(role(), point);
         for (ending, signal) in [("kill", Signal::KILL), ("stop", Signal::STOP)] {
-            if is_struck(&folder.join(format!("{token}.{ending}"))) {
-                // Nobody may forbid us to signal ourselves.
+            if takes_effect(&folder.join(format!("{token}.{ending}"))) {
+                // A process may always signal itself.
                 let _ = kill_process(getpid(), signal);
             }
         }
     }
 }
 
-/// Takes a byte off the file; true when it was the last. A file that is not there, or cannot be had, strikes nobody.
-fn is_struck(file: &Path) -> bool {
+/// Removes a byte from the file; true when it was the last. Without a file, or when it cannot be opened, nothing
+/// happens.
+fn takes_effect(file: &Path) -> bool {
     let take = || -> rustix::io::Result<bool> {
         let token = rustix::fs::openat(CWD, file, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::flock(&token, FlockOperation::LockExclusive)?;
@@ -271,17 +272,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(token(Role::Keeper, Point::PiecePut));
         std::fs::write(&file, "123").unwrap();
-        let struck: Vec<bool> = (0..5).map(|_| is_struck(&file)).collect();
+        let struck: Vec<bool> = (0..5).map(|_| takes_effect(&file)).collect();
         assert_eq!(struck, [false, false, true, false, false]);
         assert!(!file.exists());
     }
 
     #[test]
-    fn every_point_has_a_name_of_its_own_and_somebody_who_passes_it() {
+    fn every_point_has_a_name_of_its_own_and_a_process_that_passes_it() {
         let mut names: Vec<&str> = Point::ALL.iter().map(|point| point.name()).collect();
-        // Those of queued sessions are passed where something is queued; tests/queue stops and kills there.
-        // An update of the search index is no part of a session's life; tests/search kills there.
-        // Those of notifications are passed where some are configured; tests/notify kills there.
+        // Points of queued sessions are passed when something is queued; tests/queue stops and kills there. An update
+        // of the search index is not part of a session's life; tests/search kills there. Points of notifications are
+        // passed when some are configured; tests/notify kills there.
         let elsewhere = [
             Point::IndexFilled,
             Point::IndexWritten,
@@ -304,7 +305,7 @@ mod tests {
             Point::ProgramWithdrawn,
             Point::BeginNoted,
         ];
-        // Those of snapshots where there is a git repository; tests/turns kills there.
+        // Points of snapshots are passed in a git repository; tests/turns kills there.
         let of_turns = [
             Point::SnapshotStarted,
             Point::SnapshotEntered,

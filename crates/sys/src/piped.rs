@@ -1,8 +1,8 @@
 //! What standard input is, and which processes can write to it.
 //!
-//! A program started by a CI runner, over ssh or by another agent often inherits a pipe that stays open and empty. To the
-//! reader it looks like a slow pipeline. The difference is where the write end is: in a pipeline it is held by a process
-//! next to us, an inherited idle pipe is held by our parents only.
+//! A program started by a CI runner, over ssh or by another agent often inherits a pipe that stays open and empty. To
+//! the reader it looks like a slow pipeline. The difference is which process has the write end: in a pipeline it is a
+//! process next to us, and for an inherited idle pipe only our parents.
 
 use crate::process::is_self_or_ancestor;
 use crate::process_table;
@@ -16,11 +16,11 @@ pub enum Source {
     /// Closed, a terminal or another device, a folder: nothing is piped in.
     Nothing,
     File,
-    /// A pipe or a socket: its end may be a long time coming.
+    /// A pipe or a socket: its end may come late.
     Stream,
 }
 
-/// What a descriptor is connected to. A closed one is [`Source::Nothing`].
+/// What a descriptor is connected to. [`Source::Nothing`] if it is closed.
 pub fn source(input: impl AsFd) -> Source {
     let Ok(stat) = fstat(input) else {
         return Source::Nothing;
@@ -41,7 +41,7 @@ pub fn source(input: impl AsFd) -> Source {
 pub fn is_held_by_parents_only(input: impl AsFd) -> io::Result<bool> {
     let stat = fstat(input)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Socket {
-        // Shells connect programs by pipes. A socket comes from the program that started us, or has started our shell.
+        // Shells connect programs by pipes. A socket comes from the program that started us or our shell.
         return Ok(true);
     }
     let mut parent_writes = false;

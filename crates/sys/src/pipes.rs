@@ -1,8 +1,9 @@
-//! Moving bytes without touching them.
+//! Moving bytes without copying them through our memory.
 //!
-//! The race this solves: a process that reads bytes and then writes them can be killed in between, and they are gone.
-//! `splice` moves them inside the kernel, and the position in the file is the one of an open file shared with the process that
-//! takes over; killed anywhere, nothing is lost and nothing is moved twice.
+//! The race this solves: a process that reads bytes and then writes them can be killed in between, and then they are
+//! lost. `splice` moves them inside the kernel, and the position in the file belongs to an open file that is shared
+//! with the process that takes over. So a process can be killed at any moment, and nothing is lost and nothing is moved
+//! twice.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -30,11 +31,11 @@ impl Pipe {
     }
 }
 
-/// What one attempt to move bytes came to.
+/// The result of one attempt to move bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     Some(usize),
-    /// Nothing to move, or no room where it should go; poll tells when.
+    /// Nothing to move, or no room at the destination; poll reports when there is.
     NotNow,
     /// The source has ended.
     End,
@@ -46,7 +47,7 @@ pub fn shift(from: impl AsFd, to: impl AsFd) -> io::Result<Moved> {
     shift_at_most(from, to, u64::MAX)
 }
 
-/// The same for so many bytes at most, which must not be none.
+/// The same for at most this many bytes, which must not be zero.
 pub fn shift_at_most(from: impl AsFd, to: impl AsFd, bytes: u64) -> io::Result<Moved> {
     let length = usize::try_from(bytes).unwrap_or(CHUNK).clamp(1, CHUNK);
     loop {
@@ -55,7 +56,8 @@ pub fn shift_at_most(from: impl AsFd, to: impl AsFd, bytes: u64) -> io::Result<M
             Ok(count) => return Ok(Moved::Some(count)),
             Err(Errno::AGAIN) => return Ok(Moved::NotNow),
             Err(Errno::INTR) => {}
-            // A pseudo-terminal whose other side has closed says so with this error; from a disk it is one.
+            // A pseudo-terminal whose other side has closed reports its end with this error; from a disk it is a real
+            // error.
             Err(Errno::IO) if isatty(from.as_fd()) => return Ok(Moved::End),
             // Between Linux 5.10 and 5.12 a terminal could not be spliced.
             Err(Errno::INVAL) if isatty(from.as_fd()) || isatty(to.as_fd()) => return carry(from, to),
@@ -64,11 +66,11 @@ pub fn shift_at_most(from: impl AsFd, to: impl AsFd, bytes: u64) -> io::Result<M
     }
 }
 
-/// Moves a little by hand. Killed between its two steps it loses what it carries, so it is only for kernels that leave no
-/// choice.
+/// Moves a little by reading and writing. If the process is killed between these two steps, the bytes are lost, so this
+/// is only for kernels that cannot splice here.
 fn carry(from: impl AsFd, to: impl AsFd) -> io::Result<Moved> {
     let mut bytes = [0; 1024];
-    // A pipe's reading end waits when there is nothing, and we must not.
+    // Reading an empty pipe would wait, which we must not do.
     if !isatty(from.as_fd()) && waiting(from.as_fd())? == 0 {
         return Ok(Moved::NotNow);
     }
@@ -104,7 +106,7 @@ fn is_ready(fd: &impl AsFd, flags: PollFlags, timeout: Option<&Timespec>) -> io:
     }
 }
 
-/// What is to be had from a descriptor now, without taking it.
+/// Whether a descriptor can be read now, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
     Bytes,

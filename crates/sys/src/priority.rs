@@ -1,12 +1,12 @@
-//! A process that others should not notice.
+//! Low priority for background work.
 
 #![expect(unsafe_code, reason = "two system calls that rustix leaves out; each block says why it is sound")]
 
 use rustix::process::nice;
 use std::time::Duration;
 
-/// From here on this process and its children get the processor and the disk when nobody else wants them. Not every system
-/// grants both, and none is needed.
+/// From here on this process and its children get the processor and the disk only when they are idle. Not every system
+/// allows both, and neither is required.
 pub fn be_last() {
     let _ = nice(19);
     /// `IOPRIO_WHO_PROCESS`, this process, class 3: idle.
@@ -20,7 +20,8 @@ pub fn be_last() {
 #[must_use]
 pub fn processor_time() -> Duration {
     let of = |who: libc::c_int| {
-        // SAFETY: all bytes zero is a value of this type, which is only numbers; the call writes to it and nowhere else.
+        // SAFETY: all bytes zero is a value of this type, which has only numbers; the call writes to it and nowhere
+        // else.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
         if unsafe { libc::getrusage(who, &raw mut usage) } != 0 {

@@ -1,8 +1,9 @@
-//! Who a process is, whether it lives, and the only way to signal one.
+//! The identity of a process, whether it lives, and the only way to signal it.
 //!
-//! The race this solves: between noting a pid and using it the process may end and the number go to a foreign process
-//! (`pid_max` is often 32768). So a record carries the start time and the boot, and a signal is sent through a pidfd that
-//! was opened *before* the start time was compared: from then on the descriptor can only ever mean that process.
+//! The race this solves: between noting a pid and using it the process may end and the number may be reused for a
+//! foreign process (`pid_max` is often 32768). So a record has the start time and the boot, and a signal is sent
+//! through a pidfd that was opened *before* the start time was compared: from then on the descriptor can only mean that
+//! process.
 
 use crate::clock::since_boot_ms;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::OnceLock;
 
-/// The kernel counts start times in hundredths of a second, for programs, on every machine.
+/// On every machine the kernel reports start times to programs in hundredths of a second.
 pub const TICK_MS: u64 = 10;
 
-/// One process, for as long as the machine remembers anything: pid, start time in clock ticks since boot, boot id.
+/// One process, unique for all time: pid, start time in clock ticks since boot, boot id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Identity {
@@ -25,7 +26,7 @@ pub struct Identity {
     boot: String,
 }
 
-/// What stands in a record, before anyone believes it.
+/// The contents of a record, before they are checked.
 #[derive(Deserialize)]
 struct Unchecked {
     pid: i64,
@@ -36,7 +37,8 @@ struct Unchecked {
 impl TryFrom<Unchecked> for Identity {
     type Error = String;
 
-    /// A record that names pid 0, 1 or a negative number is damaged: `kill` would read those as "everyone".
+    /// A record that names pid 0, 1 or a negative number is damaged: `kill` would read such a number as "every
+    /// process".
     fn try_from(raw: Unchecked) -> Result<Self, String> {
         match i32::try_from(raw.pid) {
             Ok(pid) if pid > 1 => Ok(Identity { pid, start: raw.start, boot: raw.boot }),
@@ -45,11 +47,11 @@ impl TryFrom<Unchecked> for Identity {
     }
 }
 
-/// What the kernel says about a process, at the moment of asking.
+/// The state of a process at the moment of asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     Alive,
-    /// Alive, but somebody has stopped it: it does nothing until it is told to go on.
+    /// Alive, but stopped: it does nothing until it is continued.
     Stopped,
     Gone,
 }
@@ -58,7 +60,7 @@ pub enum Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub life: Life,
-    /// 0 for one that is gone.
+    /// 0 when the process is gone.
     pub parent: i32,
 }
 
@@ -75,7 +77,8 @@ impl Identity {
         Ok(Stat::read(pid)?.map(|stat| Identity { pid, start: stat.start, boot: boot_id().to_owned() }))
     }
 
-    /// Who had this pid and start time since the machine was booted; `None` for what cannot be a process of ours.
+    /// The process that had this pid and start time since the machine was booted; `None` for a pid that cannot be a
+    /// process of ours.
     #[must_use]
     pub fn of_this_boot(pid: i32, start: u64) -> Option<Identity> {
         (pid > 1).then(|| Identity { pid, start, boot: boot_id().to_owned() })
@@ -97,13 +100,13 @@ impl Identity {
         self.start
     }
 
-    /// How long ago it started; `None` for one of another boot.
+    /// How long ago the process started; `None` if it started in another boot.
     #[must_use]
     pub fn lived_ms(&self) -> Option<u64> {
         (self.boot == boot_id()).then(|| since_boot_ms().saturating_sub(self.start.saturating_mul(TICK_MS)))
     }
 
-    /// Whether it lives now, for one whose serial number is known: the same answer in a third of the time.
+    /// Whether a process whose serial number is known lives now: the same answer in a third of the time.
     pub fn lives_as(&self, serial: Serial) -> io::Result<bool> {
         if self.boot != boot_id() {
             return Ok(false);
@@ -113,18 +116,18 @@ impl Identity {
         };
         match Serial::of(&fd)? {
             Some(found) => Ok(found == serial && !Pidfd { fd, pid: self.pid }.has_exited()?),
-            // Who noted the number could ask for it, and we may not.
+            // The process that noted the number could read it, but this process cannot.
             None => Ok(self.look()? != Life::Gone),
         }
     }
 
-    /// Whether it lives now. A process that has exited but was not yet collected is gone; one of which only the first
-    /// thread has ended is not.
+    /// Whether the process lives now. A process that has exited but was not yet collected is gone; a process of which
+    /// only the first thread has ended is not.
     pub fn look(&self) -> io::Result<Life> {
         Ok(self.see()?.life)
     }
 
-    /// The same, and who its parent is: for one look the kernel tells both.
+    /// The same, and its parent: one look at the kernel gives both.
     pub fn see(&self) -> io::Result<Seen> {
         if self.boot != boot_id() {
             return Ok(Seen::GONE);
@@ -143,7 +146,7 @@ impl Identity {
         Ok(Seen { life, parent: stat.parent })
     }
 
-    /// How much it has run, if it sleeps now, as the child of this process.
+    /// How much the process has run, if it sleeps now and is a child of `parent`.
     #[must_use]
     pub fn at_rest(&self, parent: i32) -> Option<Ran> {
         let ran = Ran::of(self.pid)?;
@@ -153,23 +156,24 @@ impl Identity {
         (rests && same && Ran::of(self.pid) == Some(ran)).then_some(ran)
     }
 
-    /// The process that has this pid, held, if it has run so much and no more. `None` also where the kernel does not count.
+    /// The process that has this pid, held by a pidfd, if it has run this much and no more. `None` also if the kernel
+    /// does not count.
     pub fn hold_at_rest(pid: i32, ran: Ran) -> io::Result<Option<Pidfd>> {
         let held = open_pidfd(pid)?.map(|fd| Pidfd { fd, pid });
-        // Asked after it is held: then it is that one which is held.
+        // Compared after it was opened: so the opened process is the one that was compared.
         Ok(held.filter(|_| Ran::of(pid) == Some(ran)))
     }
 
-    /// [`Identity::look`] for callers to whom "could not look" must count as alive.
+    /// [`Identity::look`] for callers for which "could not look" must count as alive.
     #[must_use]
     pub fn may_live(&self) -> bool {
         !matches!(self.look(), Ok(Life::Gone))
     }
 
-    /// Whether the kernel is ending it already: it was killed, and takes a moment to be gone, the longer the more memory it
-    /// has.
+    /// Whether the kernel is ending the process already: it was killed and takes a moment to be gone, longer the more
+    /// memory it has.
     pub fn is_ending(&self) -> io::Result<bool> {
-        /// "It is on its way out", of the flags in its stat.
+        /// "The process is exiting", one of the flags in its stat.
         const EXITING: u64 = 0x4;
         let Some(stat) = Stat::read(self.pid)?.filter(|stat| stat.start == self.start && self.boot == boot_id()) else {
             return Ok(false);
@@ -179,7 +183,7 @@ impl Identity {
     }
 }
 
-/// Whether SIGKILL was sent to a process and has not been acted on, by its `/proc/<pid>/status`.
+/// Whether SIGKILL was sent to a process and is still pending, by its `/proc/<pid>/status`.
 fn kill_waits(status: &str) -> bool {
     const KILL: u64 = 1 << 8;
     let pending = |line: &str| line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:")).map(str::to_owned);
@@ -194,14 +198,14 @@ fn kill_waits(status: &str) -> bool {
 pub struct Serial(u64);
 
 impl Serial {
-    /// That of this process; `None` where the kernel gives none.
+    /// The number of this process; `None` if the kernel gives none.
     pub fn mine() -> io::Result<Option<Serial>> {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         open_pidfd(pid)?.map_or(Ok(None), |fd| Serial::of(&fd))
     }
 
     fn of(pidfd: &OwnedFd) -> io::Result<Option<Serial>> {
-        /// "PIDF". Before there was this file system, all pidfds had one inode.
+        /// "PIDF". Before this file system existed, all pidfds had one inode.
         const PIDFS: i64 = 0x5049_4446;
         static NUMBERED: OnceLock<bool> = OnceLock::new();
         let numbered = NUMBERED.get_or_init(|| rustix::fs::fstatfs(pidfd).is_ok_and(|disk| disk.f_type == PIDFS));
@@ -209,8 +213,8 @@ impl Serial {
     }
 }
 
-/// How much a process has run, by the kernel's count, for processes of one thread. As long as this is the same it is the same
-/// process and has done nothing: for being stopped and for ending, too, a process has to run.
+/// How much a process has run, by the kernel's count, for processes with one thread. As long as this value is
+/// unchanged, it is the same process and has done nothing: even to be stopped or to end, a process has to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     nanos: u64,
@@ -225,7 +229,7 @@ impl Ran {
         let length = read_proc(pid, "schedstat", &mut text).ok()??;
         let mut fields = text[..length].split(|&byte| byte == b' ').filter_map(number);
         let (nanos, _waited, times) = (fields.next()?, fields.next()?, fields.next()?);
-        // What is not counted is told as zeros.
+        // A kernel that does not count reports zeros.
         (nanos > 0 && times > 0).then_some(Ran { nanos, times })
     }
 }
@@ -236,7 +240,8 @@ fn open_pidfd(pid: i32) -> io::Result<Option<OwnedFd>> {
     };
     match pidfd_open(pid, PidfdFlags::NONBLOCK) {
         Ok(fd) => Ok(Some(fd)),
-        // Not found, or (the other two, by kernel) found as a thread of somebody: a thread is not a process of ours.
+        // Not found, or (the other two errors, depending on the kernel) found as a thread of another process: a thread
+        // is not a process of ours.
         Err(rustix::io::Errno::SRCH | rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -250,7 +255,7 @@ pub struct Pidfd {
 }
 
 impl Pidfd {
-    /// Opens the process, then compares its start time. `None` when it is gone (or the pid is somebody else's by now).
+    /// Opens the process, then compares its start time. `None` when it is gone (or the pid was reused).
     pub fn open(who: &Identity) -> io::Result<Option<Pidfd>> {
         if who.boot != boot_id() {
             return Ok(None);
@@ -264,7 +269,7 @@ impl Pidfd {
         }
     }
 
-    /// Takes over a pidfd that was handed to us for a process known by `who`.
+    /// Takes over a pidfd that was handed to us for the process `who`.
     #[must_use]
     pub fn adopt(fd: OwnedFd, who: &Identity) -> Pidfd {
         Pidfd { fd, pid: who.pid }
@@ -277,8 +282,8 @@ impl Pidfd {
         Ok(!fds[0].revents().is_empty())
     }
 
-    /// Sends a signal. `Ok(false)` when the process was gone already. Refuses ourselves and our parents: whatever a
-    /// damaged record says, we do not end who asked us or who holds us.
+    /// Sends a signal. `Ok(false)` when the process was gone already. Refuses this process and its parents: even with a
+    /// damaged record we do not end the process that called us or our holder.
     pub fn signal(&self, signal: Signal) -> io::Result<bool> {
         self.check_not_ours()?;
         match pidfd_send_signal(&self.fd, signal) {
@@ -288,7 +293,8 @@ impl Pidfd {
         }
     }
 
-    /// Signals the process group that it leads, as a terminal does with Ctrl-C; itself alone on kernels that cannot.
+    /// Signals the process group that it leads, as a terminal does with Ctrl-C; only the process itself on kernels that
+    /// cannot.
     pub fn signal_group(&self, signal: Signal) -> io::Result<bool> {
         self.check_not_ours()?;
         if crate::spawn::signal_group(self.fd.as_fd(), signal.as_raw()) { Ok(true) } else { self.signal(signal) }
@@ -304,8 +310,8 @@ impl Pidfd {
         Ok(())
     }
 
-    /// How it ended, from the kernel, for someone who is not its parent. `None` where the kernel does not say: it is
-    /// older than 6.15, or nobody has collected the process yet.
+    /// How the process ended, from the kernel, for a caller that is not its parent. `None` if the kernel does not
+    /// report it: it is older than 6.15, or the process was not collected yet.
     #[must_use]
     pub fn exit_status(&self) -> Option<WaitStatus> {
         crate::spawn::pidfd_exit_status(self.fd.as_fd()).map(WaitStatus)
@@ -324,7 +330,7 @@ impl From<Pidfd> for OwnedFd {
     }
 }
 
-/// The kernel's word about an ended process, as `wait` gives it.
+/// The status of an ended process, as `wait` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitStatus(pub(crate) i32);
 
@@ -355,7 +361,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// `None` when there is no such process. Any other trouble is an error: it means that we could not look.
+    /// `None` when there is no such process. Any other problem is an error: it means that we could not look.
     pub fn read(pid: i32) -> io::Result<Option<Stat>> {
         let mut text = [0u8; 1024];
         let Some(length) = read_proc(pid, "stat", &mut text)? else {
@@ -366,8 +372,8 @@ impl Stat {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is not understood")))
     }
 
-    /// The name of a program may hold spaces and parentheses, so fields count from the last `)`, which is near the beginning:
-    /// the kernel gives a name 64 bytes at most.
+    /// The name of a program may have spaces and parentheses, so fields are counted from the last `)`, which is near
+    /// the beginning: the kernel gives a name 64 bytes at most.
     fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
         let end = text.iter().take(96).rposition(|&byte| byte == b')')?;
         let mut fields = text[end + 1..].split(|&byte| byte == b' ').filter(|field| !field.is_empty());
@@ -380,8 +386,8 @@ impl Stat {
         Some(Stat { pid, parent: i32::try_from(parent).ok()?, state, flags, threads, start })
     }
 
-    /// Whether it has ended. One of which only the first thread has ended looks dead, and still has its files and locks:
-    /// a large program that is killed is so for as long as its memory takes to be given back.
+    /// Whether the process has ended. A process of which only the first thread has ended looks dead, but still has its
+    /// files and locks: a large program that was killed looks like this until its memory is freed.
     #[must_use]
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X') && self.threads <= 1
@@ -405,7 +411,7 @@ fn read_proc(pid: i32, name: &str, text: &mut [u8]) -> io::Result<Option<usize>>
     let mut cursor = io::Cursor::new(&mut path[..]);
     write!(cursor, "/proc/{pid}/{name}")?;
     let end = usize::try_from(cursor.position()).unwrap_or(0);
-    // The second when it ends while its folder is being entered.
+    // The second error comes when the process ends while its folder is being opened.
     let read = rustix::fs::open(&path[..end], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .and_then(|file| rustix::io::read(&file, text));
     match read {
@@ -415,20 +421,20 @@ fn read_proc(pid: i32, name: &str, text: &mut [u8]) -> io::Result<Option<usize>>
     }
 }
 
-/// The id of this boot; a record from another one speaks of processes that cannot live.
+/// The id of this boot; the processes in a record from another boot cannot live.
 #[must_use]
 pub fn boot_id() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {
-        // Without it no record matches any process, which errs towards "gone" for old records only: ours carry the
-        // same empty text.
+        // Without it no record matches any process. This is wrong towards "gone" for old records only, because new
+        // records have the same empty text.
         std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
     })
 }
 
 pub(crate) fn is_self_or_ancestor(pid: i32) -> io::Result<bool> {
     let mut current = rustix::process::getpid().as_raw_nonzero().get();
-    // Bounded: a chain of parents that changes under us must not keep us here.
+    // Bounded: a chain of parents that changes meanwhile must not cause an endless loop.
     for _ in 0..1000 {
         if current == pid {
             return Ok(true);
@@ -441,16 +447,16 @@ pub(crate) fn is_self_or_ancestor(pid: i32) -> io::Result<bool> {
     Ok(false)
 }
 
-/// What a process was started as, for people to read. Empty when it is gone.
+/// The command line of a process, for people to read. Empty when the process is gone.
 #[must_use]
 pub fn command_line(pid: i32) -> Vec<String> {
     words(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
 }
 
-/// The beginning of that, which takes one call for most processes: for a look at all of them.
+/// The beginning of the command line, which takes one call for most processes: for a look at all of them.
 #[must_use]
 pub fn first_words(pid: i32) -> Vec<String> {
-    // A path and some words have room; of more words the last may be cut off.
+    // There is room for a path and some words; if there are more, the last word may be cut off.
     let mut text = [0u8; 8192];
     let open = || rustix::fs::open(format!("/proc/{pid}/cmdline"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let length = open().and_then(|file| rustix::io::read(&file, &mut text)).unwrap_or(0);
@@ -533,7 +539,7 @@ mod tests {
         };
         let me = Identity::me().unwrap();
         assert!(me.lives_as(mine).unwrap());
-        assert!(!me.lives_as(Serial(mine.0 + 1)).unwrap(), "somebody else has had the pid since");
+        assert!(!me.lives_as(Serial(mine.0 + 1)).unwrap(), "another process has had the pid since");
         assert!(!Identity { boot: "another".to_owned(), ..me }.lives_as(mine).unwrap());
 
         let mut child = std::process::Command::new("true").spawn().unwrap();
@@ -542,7 +548,7 @@ mod tests {
         let serial = Serial::of(&pidfd).unwrap().unwrap();
         assert_ne!(serial, mine);
         poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None).unwrap();
-        assert!(!who.lives_as(serial).unwrap(), "it has ended, though nobody has collected it");
+        assert!(!who.lives_as(serial).unwrap(), "it has ended, though it is not collected yet");
         child.wait().unwrap();
         assert!(!who.lives_as(serial).unwrap());
     }

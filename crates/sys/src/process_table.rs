@@ -1,14 +1,14 @@
-//! What the kernel tells about any process: which there are, whose, where, and what they have open.
+//! What the kernel shows about any process: which exist, their user, their folder, and what they have open.
 //!
-//! Links below `/proc/<pid>` only, never the environment: that holds other people's keys. A process that ends meanwhile, or that
-//! may not be looked at, tells nothing.
+//! Only links below `/proc/<pid>` are read, never the environment, which may have other people's keys. A process that
+//! ends in between, or that may not be looked at, gives no result.
 
 use crate::process::{Identity, Stat};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The numbers of all processes.
+/// The pids of all processes.
 pub fn pids() -> io::Result<Vec<i32>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -17,13 +17,13 @@ pub fn pids() -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// Whether it is a process of this user.
+/// Whether the process belongs to this user.
 #[must_use]
 pub fn is_of_this_user(pid: i32) -> bool {
     std::fs::metadata(folder(pid)).is_ok_and(|folder| folder.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// The living process of this user that has this number now.
+/// The living process of this user that has this pid now.
 pub fn of_this_user(pid: i32) -> io::Result<Option<Identity>> {
     if pid <= 1 || !is_of_this_user(pid) {
         return Ok(None);
@@ -31,16 +31,16 @@ pub fn of_this_user(pid: i32) -> io::Result<Option<Identity>> {
     Ok(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()))
 }
 
-/// The numbers of all processes but ours.
+/// The pids of all processes except this one.
 pub fn others() -> io::Result<Vec<i32>> {
     let me = i32::try_from(std::process::id()).unwrap_or(0);
     Ok(pids()?.into_iter().filter(|&pid| pid != me).collect())
 }
 
-/// A chain of parents that changes under us must not keep us here.
+/// A chain of parents that changes meanwhile must not cause an endless loop.
 const DEEPEST: usize = 1000;
 
-/// Whether a process was started by another one, or by something that it has started.
+/// Whether a process was started by another one, or by a descendant of that one.
 #[must_use]
 pub fn descends_from(pid: i32, ancestor: i32) -> bool {
     let mut current = pid;
@@ -54,13 +54,13 @@ pub fn descends_from(pid: i32, ancestor: i32) -> bool {
     false
 }
 
-/// The folder in which it works.
+/// The working folder of the process.
 #[must_use]
 pub fn cwd(pid: i32) -> Option<PathBuf> {
     std::fs::read_link(cwd_link(pid)).ok()
 }
 
-/// All processes but ours that work in this folder or below it, as far as we may see where they do.
+/// All processes except this one that work in this folder or below it, as far as we may see their working folders.
 pub fn others_in(folder: &Path) -> io::Result<Vec<i32>> {
     let folder = std::fs::canonicalize(folder)?;
     Ok(others()?.into_iter().filter(|&pid| cwd(pid).is_some_and(|cwd| cwd.starts_with(&folder))).collect())
@@ -76,13 +76,13 @@ pub fn is_open(file: &Path) -> io::Result<bool> {
     Ok(others()?.into_iter().any(leads_there))
 }
 
-/// A path into the folder in which it works, also when that has another name by now or none.
+/// A path into the working folder of the process, which is valid even if that folder was renamed or deleted.
 #[must_use]
 pub fn in_cwd(pid: i32, name: &str) -> PathBuf {
     cwd_link(pid).join(name)
 }
 
-/// What [`cwd`] says of a folder that was deleted, and whether it was.
+/// The path of a working folder without the mark that [`cwd`] adds to a deleted one, and whether it was deleted.
 #[must_use]
 pub fn undeleted(cwd: &Path) -> (PathBuf, bool) {
     match cwd.to_str().and_then(|text| text.strip_suffix(" (deleted)")) {
@@ -91,42 +91,42 @@ pub fn undeleted(cwd: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// Whether it runs the same program as we do, whatever that is called.
+/// Whether the process runs the same program file as this process, under any name.
 #[must_use]
 pub fn is_this_program(pid: i32) -> bool {
     let file = |pid: &str| std::fs::metadata(format!("/proc/{pid}/exe")).map(|file| (file.dev(), file.ino())).ok();
     file(&pid.to_string()).is_some_and(|theirs| Some(theirs) == file("self"))
 }
 
-/// What its descriptor of this number leads to.
+/// What the descriptor with this number leads to in that process.
 #[must_use]
 pub fn descriptor(pid: i32, number: i32) -> Option<PathBuf> {
     std::fs::read_link(folder(pid).join(format!("fd/{number}"))).ok()
 }
 
-/// Something that a process has open.
+/// An open file of a process.
 #[derive(Debug)]
 pub struct Opened {
     link: PathBuf,
-    /// Whether it may write there.
+    /// Whether the process may write there.
     pub for_writing: bool,
 }
 
 impl Opened {
-    /// Where it leads.
+    /// The path that it leads to.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         std::fs::read_link(&self.link).ok()
     }
 
-    /// Device and number of what is open.
+    /// Device and inode of what is open.
     #[must_use]
     pub fn file(&self) -> Option<(u64, u64)> {
         std::fs::metadata(&self.link).ok().map(|file| (file.dev(), file.ino()))
     }
 }
 
-/// Everything that a process has open.
+/// All open files of a process.
 pub fn opened(pid: i32) -> impl Iterator<Item = Opened> {
     let links = std::fs::read_dir(folder(pid).join("fd")).into_iter().flatten().flatten();
     links.filter_map(|link| {
@@ -141,7 +141,7 @@ pub fn opened(pid: i32) -> impl Iterator<Item = Opened> {
 pub fn writable_files(pid: i32, below: &[&Path]) -> Vec<PathBuf> {
     let links = std::fs::read_dir(folder(pid).join("fd")).into_iter().flatten().flatten();
     let is_below = |file: &PathBuf| below.iter().any(|folder| file.starts_with(folder));
-    // Nearly everything is elsewhere: how it was opened is asked only of what is not.
+    // Nearly all files are elsewhere, so only for the others it is asked how they were opened.
     let found = links.filter_map(|link| {
         let link = link.path();
         let file = std::fs::read_link(&link).ok().filter(is_below)?;
@@ -150,12 +150,12 @@ pub fn writable_files(pid: i32, below: &[&Path]) -> Vec<PathBuf> {
     found.collect()
 }
 
-/// How a file was opened, by the permissions of the link to it.
+/// Whether a file was opened for writing, by the permissions of the link to it.
 fn is_for_writing(link: &Path) -> Option<bool> {
     Some(std::fs::symlink_metadata(link).ok()?.mode() & 0o200 != 0)
 }
 
-/// Its controlling terminal by its usual name.
+/// The controlling terminal of the process by its usual name.
 #[must_use]
 pub fn terminal(pid: i32) -> Option<String> {
     terminal_in(&std::fs::read(folder(pid).join("stat")).ok()?)
@@ -169,7 +169,7 @@ pub fn control_groups(pid: i32) -> Vec<String> {
     paths.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// In which our own numbers of processes mean something.
+/// The namespace in which our pids are valid.
 pub fn namespace() -> io::Result<String> {
     Ok(std::fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned())
 }
@@ -182,11 +182,11 @@ fn cwd_link(pid: i32) -> PathBuf {
     folder(pid).join("cwd")
 }
 
-/// From a line of `/proc/<pid>/stat`.
+/// The terminal in a line of `/proc/<pid>/stat`.
 fn terminal_in(stat: &[u8]) -> Option<String> {
     let end = stat.iter().rposition(|&byte| byte == b')')?;
     let text = std::str::from_utf8(&stat[end + 1..]).ok()?;
-    // State, parent, group and session stand before it.
+    // State, parent, group and session come before it.
     let device: u32 = text.split_ascii_whitespace().nth(4)?.parse().ok()?;
     let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xf_ff00));
     match major {

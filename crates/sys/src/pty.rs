@@ -28,17 +28,17 @@ impl Pty {
     }
 }
 
-/// Tells the terminal its size; the kernel tells the program.
+/// Sets the size of the terminal; the kernel notifies the program.
 pub fn resize(terminal: impl AsFd, rows: u16, columns: u16) -> io::Result<()> {
     Ok(tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?)
 }
 
-/// Rows and columns, when this is a terminal that knows them.
+/// Rows and columns, if this is a terminal with a known size.
 pub fn size(terminal: impl AsFd) -> Option<(u16, u16)> {
     tcgetwinsize(terminal).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0).map(|size| (size.ws_row, size.ws_col))
 }
 
-/// Sends a signal to whatever runs in the foreground of this terminal, as its keyboard would.
+/// Sends a signal to the foreground processes of this terminal, as its keyboard would.
 pub fn signal_foreground(ours: impl AsFd, signal: rustix::process::Signal) -> io::Result<()> {
     // SAFETY: the argument of TIOCSIG is a plain signal number.
     let result = unsafe { libc::ioctl(ours.as_fd().as_raw_fd(), libc::TIOCSIG, signal.as_raw()) };

@@ -1,4 +1,4 @@
-//! Waiting until descriptors are ready: the one way in which a program without an async runtime waits for several things.
+//! Waiting until descriptors are ready: how a program without an async runtime waits for several things.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
@@ -6,7 +6,7 @@ use rustix::time::Timespec;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A descriptor, and what it is watched for. That its other end is gone counts as ready.
+/// A descriptor, and what it is watched for. It also counts as ready when its other end is gone.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest<'a> {
     /// The descriptor.
@@ -18,20 +18,21 @@ pub struct Interest<'a> {
 }
 
 impl<'a> Interest<'a> {
-    /// Until there is something to read.
+    /// Waits until there is something to read.
     #[must_use]
     pub fn read(fd: BorrowedFd<'a>) -> Interest<'a> {
         Interest { fd, read: true, write: false }
     }
 
-    /// Until there is room to write.
+    /// Waits until there is room to write.
     #[must_use]
     pub fn write(fd: BorrowedFd<'a>) -> Interest<'a> {
         Interest { fd, read: false, write: true }
     }
 }
 
-/// Waits until one of them is ready, or until then; says of each whether it is. None is when the time was up or a signal came.
+/// Waits until one of them is ready, or until this time, and returns for each whether it is ready. None is ready when
+/// the time was up or a signal came.
 pub fn wait(interests: &[Interest<'_>], until: Option<Instant>) -> io::Result<Vec<bool>> {
     let mut fds: Vec<PollFd<'_>> = interests
         .iter()
@@ -56,7 +57,7 @@ pub fn is_readable(fd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 fn timespec(duration: Duration) -> Timespec {
-    // A little late rather than a little early and once more.
+    // A little late is better than a little early, which would need another wait.
     let millis = i64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(i64::MAX);
     Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
 }

@@ -1,15 +1,15 @@
-//! Names that change without a moment in which something is overwritten.
+//! Changing names without overwriting anything.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::io;
 use std::path::Path;
 
-/// Two files change places.
+/// Exchanges the names of two files.
 pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }
 
-/// A file gets a name that no other has.
+/// Gives a file a new name, which must not exist.
 pub fn no_replace(from: &Path, to: &Path) -> io::Result<()> {
     Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }

@@ -1,5 +1,5 @@
-//! Signals as something to poll: blocked for the process and read from a descriptor, so that no handler ever runs in the
-//! middle of anything.
+//! Signals as something to poll: blocked for the process and read from a descriptor, so that no signal handler ever
+//! interrupts other code.
 
 #![expect(unsafe_code, reason = "signalfd and the signal mask are not in rustix")]
 
@@ -29,7 +29,7 @@ impl Signals {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a fresh descriptor that nobody else owns.
+        // SAFETY: a fresh descriptor that nothing else owns.
         Ok(Signals(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -53,7 +53,8 @@ impl AsFd for Signals {
     }
 }
 
-/// Lets a signal end this process, as it does in any ordinary program: a command whose reader has left should leave too.
+/// Lets a signal end this process, as it does in any ordinary program: a command whose reader has exited should exit
+/// too.
 pub fn default_action(signal: Signal) {
     // SAFETY: sets a disposition; SIG_DFL runs no code of ours.
     unsafe {
@@ -61,16 +62,17 @@ pub fn default_action(signal: Signal) {
     }
 }
 
-/// Stops this process as Ctrl-Z does, although it has taken that signal. Returns when it is continued, and at once where
-/// nobody could do that: the kernel stops no process without a shell above it.
+/// Stops this process as Ctrl-Z does, although it has taken that signal. Returns when it is continued, and at once if
+/// no process could continue it: the kernel does not stop a process without a shell above it.
 pub fn stop() -> io::Result<()> {
-    // SAFETY: the set is initialised by sigemptyset before use; the calls touch only this process's mask and disposition.
+    // SAFETY: the set is initialised by sigemptyset before use; the calls touch only this process's mask and
+    // disposition.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGTSTP);
         libc::signal(libc::SIGTSTP, libc::SIG_DFL);
-        // It waits until it is let in, so that it arrives exactly there.
+        // The signal stays pending until it is unblocked, so that it arrives exactly there.
         if libc::raise(libc::SIGTSTP) != 0
             || libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) < 0
         {
@@ -83,7 +85,7 @@ pub fn stop() -> io::Result<()> {
     Ok(())
 }
 
-/// Ignores SIGPIPE-like surprises that would end a helper: a client that hangs up is an error code, not an end.
+/// Ignores a signal like SIGPIPE, which would end a helper: a client that hangs up is then an error code.
 pub fn ignore(signal: Signal) {
     // SAFETY: sets a disposition; SIG_IGN runs no code of ours.
     unsafe {
@@ -91,8 +93,9 @@ pub fn ignore(signal: Signal) {
     }
 }
 
-/// Does this while a pipe or socket that nobody reads is only an error of the write, also in a process that SIGPIPE ends. It is about
-/// this thread alone: others, and the process afterwards, are as they were. Programs that are started meanwhile begin with no signal blocked.
+/// Runs `work`; meanwhile writing to a pipe or socket without a reader is only an error of the write, also in a process
+/// that SIGPIPE would end. This is for this thread alone: other threads, and the process afterwards, are not changed.
+/// Programs that are started in between begin with no signal blocked.
 pub fn without_broken_pipes<T>(work: impl FnOnce() -> T) -> T {
     let blocked = BlockedPipe::new();
     let done = work();
@@ -100,7 +103,8 @@ pub fn without_broken_pipes<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// SIGPIPE is blocked on this thread. A broken pipe signals the thread that writes, so nobody else can get it meanwhile.
+/// SIGPIPE is blocked on this thread. A broken pipe signals the thread that writes, so no other thread can get the
+/// signal in between.
 struct BlockedPipe {
     before: libc::sigset_t,
     was_pending: bool,
@@ -122,7 +126,7 @@ impl BlockedPipe {
 impl Drop for BlockedPipe {
     fn drop(&mut self) {
         let (only, now) = (only_pipe(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: all sets are initialised; a null pointer says that nobody wants to know more of the signal.
+        // SAFETY: all sets are initialised; a null pointer means that no details of the signal are requested.
         unsafe {
             if !self.was_pending && is_pipe_pending() {
                 libc::sigtimedwait(&raw const only, std::ptr::null_mut(), &raw const now);

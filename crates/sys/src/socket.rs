@@ -1,7 +1,7 @@
-//! The meeting place of a session: a socket in its folder that keeps message boundaries.
+//! The socket of a session: in its folder, and it keeps message boundaries.
 //!
 //! It is reached through `/proc/self/fd/<folder>/sock`, because a socket's name may have only 108 bytes and a home may
-//! be deeper. Connections are answered only for the same user.
+//! be deeper. Only connections of the same user or of root are answered.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::Mode;
@@ -23,7 +23,8 @@ fn address(folder: &Dir) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/sock", folder.as_fd().as_raw_fd()))?)
 }
 
-/// Opens the meeting place. One left over by the dead is replaced; the caller makes sure that nobody lives there.
+/// Opens the socket. A socket left over by a process that died is replaced; the caller makes sure that no process uses
+/// it.
 pub fn open(folder: &Dir) -> io::Result<OwnedFd> {
     folder.remove("sock")?;
     let socket = without_name()?;
@@ -31,16 +32,16 @@ pub fn open(folder: &Dir) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A meeting place to be, which nobody can find yet.
+/// A socket without a name, which cannot be found yet.
 pub fn without_name() -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
-    // Its name in the folder will have this mode from its first moment.
+    // Its name in the folder will have this mode from the beginning.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     Ok(socket)
 }
 
-/// Opens it in this folder, in which nothing has its name. Several processes that share it may do so at once: the process that comes
-/// second finds it done.
+/// Opens the socket in this folder, in which its name is not taken. Several processes that share the socket may do so
+/// at once: the second one finds it done.
 pub fn open_as(socket: &OwnedFd, folder: &Dir) -> io::Result<()> {
     if !has_name(socket)?
         && let Err(error) = bind(socket, &address(folder)?)
@@ -51,8 +52,8 @@ pub fn open_as(socket: &OwnedFd, folder: &Dir) -> io::Result<()> {
     Ok(listen(socket, 4096)?)
 }
 
-/// Whether another process is giving it its name just now. Linux before 5.14 shows the name in the folder a moment before it
-/// belongs to the socket.
+/// Whether another process is giving the socket its name just now. Linux before 5.14 shows the name in the folder a
+/// moment before it belongs to the socket.
 fn will_have_name(socket: &OwnedFd) -> io::Result<bool> {
     for _ in 0..1000 {
         if has_name(socket)? {
@@ -67,7 +68,7 @@ fn has_name(socket: &OwnedFd) -> io::Result<bool> {
     Ok(SocketAddrUnix::try_from(getsockname(socket)?)?.path_bytes().is_some())
 }
 
-/// A connection to the process that keeps the session; `None` when nobody does. As long as one of the two helpers lives the
+/// A connection to the keeper of the session; `None` when there is none. As long as one of the two helpers lives the
 /// socket is open, so this waits for a restarting keeper and never fails because of it.
 pub fn reach(folder: &Dir) -> io::Result<Option<OwnedFd>> {
     let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC, None)?;
@@ -82,7 +83,7 @@ pub fn reach(folder: &Dir) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// The next client that waits, if it belongs to our user. Others are turned away unheard.
+/// The next client that waits, if it belongs to our user or to root. Other connections are closed without an answer.
 pub fn accept(listener: impl AsFd) -> io::Result<Option<OwnedFd>> {
     let client = match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
         Ok(client) => client,
@@ -99,7 +100,7 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?)
 }
 
-/// What came of reading or writing one packet.
+/// The result of reading or writing one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
     Done(usize),
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_else_has_is_not_taken_for_ours() {
+    fn a_name_in_use_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let folder = Dir::open(home.path()).unwrap();
         let _theirs = open(&folder).unwrap();

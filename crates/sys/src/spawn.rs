@@ -1,13 +1,13 @@
-//! Starting programs: the one place that forks.
+//! Starting programs: the only place that forks.
 //!
-//! `std::process` cannot do three things that promises rest on: put the child into a cgroup in the same moment in which
-//! it comes to life (`clone3` with `CLONE_INTO_CGROUP`; moving it afterwards costs 8–15 ms and leaves a gap), hand it an
-//! exact list of descriptors and no other, and run a program from an open file (so that a session restarts its keeper
-//! even after the binary on disk was replaced or deleted).
+//! `std::process` cannot do three things that are needed: create the child inside a cgroup (`clone3` with
+//! `CLONE_INTO_CGROUP`; moving it afterwards costs 8–15 ms and leaves a gap), hand it an exact list of descriptors and
+//! no other, and run a program from an open file (so that a session restarts its keeper even after the binary on disk
+//! was replaced or deleted).
 //!
-//! `start` returns once the new program really runs: we are suspended until the child has either run `exec` or left
-//! ([`Kind::VforkShared`]), and in a pipe lies what went wrong, or nothing. The child may do things of its own before it runs the
-//! program.
+//! `start` returns once the new program really runs: the parent is suspended until the child has either run `exec` or
+//! exited ([`Kind::VforkShared`]). After that a pipe has the error, or nothing. The child may do things of its own
+//! before it runs the program.
 
 #![expect(unsafe_code, reason = "clone3, exec and the child's life between them; each block says why it is sound")]
 
@@ -20,12 +20,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What the child's terminal and process group shall be.
+/// The terminal and the process group of the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leads {
     /// A session of its own, without a terminal.
     Session,
-    /// A session of its own, with its descriptor 0 as the terminal that controls it.
+    /// A session of its own, with its descriptor 0 as its controlling terminal.
     Terminal,
 }
 
@@ -61,12 +61,13 @@ pub struct Started {
     pub contained: bool,
 }
 
-/// What a child has for memory until it runs its program.
+/// Which memory a child uses until it runs its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Ours: at once.
+    /// The parent's memory: fast.
     Lent,
-    /// A copy of ours: for one whose own is limited, as the kernel would end us with it.
+    /// A copy of the parent's memory: for a child with a memory limit, because the kernel would end the parent together
+    /// with it.
     Copied,
 }
 
@@ -84,7 +85,7 @@ pub enum StartError {
     Descriptors(io::Error),
     #[error("no new process: {0}")]
     Fork(io::Error),
-    /// What it had to do first, in its own words.
+    /// The first step of the child failed; the text is its own.
     #[error("{0}")]
     First(String),
     #[error("it was killed before the program started")]
@@ -93,7 +94,7 @@ pub enum StartError {
     Text(#[from] NulError),
 }
 
-/// What the child was doing when it failed; travels over the pipe as one byte.
+/// What the child was doing when it failed; sent over the pipe as one byte.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Step {
@@ -119,7 +120,7 @@ impl Step {
     }
 }
 
-/// Everything the child needs to run the program, made before there is a child.
+/// Everything the child needs to run the program, made before the child exists.
 struct Prepared {
     candidates: Vec<CString>,
     arguments: Vec<*const libc::c_char>,
@@ -135,8 +136,8 @@ impl Start<'_> {
         self.start_after(Memory::Lent, &|_| Ok(()), &|| ())
     }
 
-    /// The same, but the child does something first, with its own pid and knowing whether it is contained. When we die
-    /// before it is done with that, it undoes it and leaves without having run the program.
+    /// The same, but the child runs `first` before that, with its own pid and knowing whether it is contained. When the
+    /// parent dies before that is done, the child undoes it and exits without having run the program.
     pub fn start_after(&self, memory: Memory, first: &First<'_>, undo: &dyn Fn()) -> Result<Started, StartError> {
         let parent = rustix::process::getpid();
         let kind = match memory {
@@ -148,19 +149,20 @@ impl Start<'_> {
         until_it_runs(started, &report)
     }
 
-    /// Returns as soon as the child exists. It has the descriptors from its first moment, whatever becomes of us; whether
-    /// it gets to run the program shows in whether it lives.
+    /// Returns as soon as the child exists. It has the descriptors from the beginning, even if the parent dies. Whether
+    /// it could run the program shows in whether it lives.
     pub fn start_unseen(&self) -> Result<Started, StartError> {
         self.begin(Kind::Fork, &|_, _| ()).map(|(started, _report)| started)
     }
 
-    /// The same, but the child does something first, and only when it has run the program, or left, do we go on.
+    /// The same, but the child runs `first` before the program, and the parent continues only when the child has run
+    /// the program, or exited.
     pub fn start_unseen_after(&self, first: &dyn Fn()) -> Result<Started, StartError> {
         self.begin(Kind::VforkShared, &|_, _| first()).map(|(started, _report)| started)
     }
 
-    /// Becomes the program: the same process, with the same children, and the same signals blocked and ignored. Returns
-    /// only when that fails.
+    /// Turns this process into the program: the same process, with the same children, and the same signals blocked and
+    /// ignored. Returns only when that fails.
     pub fn become_it(&self) -> StartError {
         match self.prepare() {
             Err(error) => error,
@@ -183,7 +185,7 @@ impl Start<'_> {
         Ok(Prepared { candidates, arguments, shell_arguments, environment: pointers(self.environment), highest })
     }
 
-    /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
+    /// Forks. Returns the child and the pipe over which it reports what went wrong.
     fn begin(&self, kind: Kind, first: &dyn Fn(bool, &OwnedFd)) -> Result<(Started, OwnedFd), StartError> {
         let prepared = self.prepare()?;
         let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
@@ -201,19 +203,19 @@ impl Start<'_> {
         let contained = self.cgroup.map(|group| clone::make(kind, Some(group), &|| child(true)));
         let (Child { pid, pidfd }, contained) = match contained {
             Some(Ok(made)) => (made, true),
-            // A cgroup that vanished or that we may not enter is no reason not to start.
+            // The program is started even if the cgroup is gone or we may not enter it.
             Some(Err(_)) | None => (clone::make(kind, None, &|| child(false)).map_err(StartError::Fork)?, false),
         };
         Ok((Started { pid, pidfd, contained }, report))
     }
 
-    /// A process between fork and exec. Only returns on failure, which it can tell over the channel.
+    /// Runs between fork and exec. Only returns on failure, which the caller can report over the channel.
     fn become_program(&self, prepared: &Prepared, channel: Option<&mut RawFd>) -> (Step, i32) {
-        // SAFETY: system calls on memory that was prepared before and that nobody changes meanwhile.
+        // SAFETY: system calls on memory that was prepared before and that is not changed in between.
         unsafe {
-            // A process that leads a session already is refused, and goes on leading it.
+            // A process that already leads a session is refused, and continues to lead it.
             libc::setsid();
-            // First everything up and out of the way, then each to its place: sources and targets may overlap.
+            // First all descriptors are moved to high numbers, then each to its place: sources and targets may overlap.
             let free = prepared.highest + 1;
             if let Some(channel) = channel {
                 let reporter = libc::fcntl(*channel, libc::F_DUPFD_CLOEXEC, free);
@@ -264,7 +266,7 @@ impl Start<'_> {
                 match errno() {
                     libc::ENOENT | libc::ENOTDIR => {}
                     libc::ENOEXEC => {
-                        // The slot is there for this; no other process uses it after us.
+                        // The slot exists for this; it is not used after this process.
                         let script = prepared.shell_arguments.as_ptr().cast_mut();
                         *script.add(1) = candidate.as_ptr();
                         libc::execve(c"/bin/sh".as_ptr(), script, prepared.environment.as_ptr());
@@ -278,13 +280,13 @@ impl Start<'_> {
     }
 }
 
-/// What a child writes when it has done what it had to do first: the silence of one that was killed is no good news.
+/// What a child writes when its first step is done: without this byte, the child was killed before.
 const GOES_ON: u8 = 0;
 
 /// What a child does before it runs the program.
 pub type First<'a> = dyn Fn(bool) -> Result<(), String> + 'a;
 
-/// The child's own business before it becomes the program. When that fails, or nobody is left who wanted it, it leaves.
+/// The first step of the child, before it becomes the program. When that fails, or the parent is gone, the child exits.
 fn do_first(first: &First<'_>, undo: &dyn Fn(), contained: bool, parent: rustix::process::Pid, reporter: &OwnedFd) {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first(contained)));
     let words = match done {
@@ -293,7 +295,7 @@ fn do_first(first: &First<'_>, undo: &dyn Fn(), contained: bool, parent: rustix:
             return;
         }
         Ok(Ok(())) => {
-            // It must not come back from here into what the original was doing.
+            // It must not return from here into the code of the original.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(undo));
             String::new()
         }
@@ -302,11 +304,11 @@ fn do_first(first: &First<'_>, undo: &dyn Fn(), contained: bool, parent: rustix:
     };
     let message: Vec<u8> = [Step::First as u8, 0, 0].into_iter().chain(words.into_bytes()).collect();
     let _ = rustix::io::write(reporter, &message);
-    // SAFETY: ends this child, which has done nothing that anybody waits for.
+    // SAFETY: ends this child, for whose work no other process waits.
     unsafe { libc::_exit(127) }
 }
 
-/// Looks whether the program runs, and collects a child that could not run it.
+/// Checks whether the program runs, and collects a child that could not run it.
 fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartError> {
     let mut message = [0u8; 1024];
     let length = match rustix::io::read(report, &mut message) {
@@ -334,9 +336,9 @@ fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartErr
     })
 }
 
-/// Leaves a copy of this process behind, which lives `life` and then is no more: a session of its own, in that cgroup, with
-/// every signal as a fresh program has it. It has all of our descriptors and memory, so this process must have one
-/// thread.
+/// Makes a copy of this process, which runs `life` and then ends: a session of its own, in that cgroup, with every
+/// signal as a fresh program has it. It has all descriptors and the memory of this process, so this process must have
+/// one thread.
 pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Result<()> {
     let life = Cell::new(Some(life));
     let child = || {
@@ -348,7 +350,7 @@ pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Re
     clone::make(Kind::Fork, cgroup, &child).map(drop)
 }
 
-/// For a copy of this process, which is alone in it: a session of its own, with every signal as a fresh program has it.
+/// For a copy of this process that has one thread: a session of its own, with every signal as a fresh program has it.
 pub(crate) fn become_a_session() {
     // SAFETY: the copy has one thread, and runs no handler of ours.
     unsafe {
@@ -364,9 +366,10 @@ fn errno() -> i32 {
 /// # Safety
 /// Call only between fork and exec.
 unsafe fn default_signals() {
-    // SAFETY: resets dispositions and mask of this process only; SIGKILL and SIGSTOP refuse, which is fine.
+    // SAFETY: resets dispositions and mask of this process only; SIGKILL and SIGSTOP cannot be changed, which is fine.
     unsafe {
-        // Handlers went with clone or will with exec, so this is for what our parents ignore; nobody does that to the others.
+        // Handlers are removed by clone or by exec, so this is for signals that our parents ignore; real-time signals
+        // are never ignored by them.
         for signal in 1..32 {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -380,7 +383,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
     texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-/// The places where a program of this name may be, in the order of the child's own `PATH`.
+/// The paths at which a program of this name may be, in the order of the child's own `PATH`.
 fn candidates(name: &str, environment: &[CString]) -> Result<Vec<CString>, StartError> {
     if name.is_empty() {
         return Err(StartError::NotFound);
@@ -399,7 +402,7 @@ fn candidates(name: &str, environment: &[CString]) -> Result<Vec<CString>, Start
         .collect()
 }
 
-/// Collects one child that is known to have ended, or soon will. `None`: somebody else has collected it.
+/// Collects one child that is known to have ended, or soon will. `None`: it was collected already.
 pub fn collect(pid: i32) -> Option<crate::process::WaitStatus> {
     let pid = rustix::process::Pid::from_raw(pid)?;
     let collected = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
@@ -413,8 +416,8 @@ pub struct Ended {
     pub status: crate::process::WaitStatus,
 }
 
-/// The next child that has ended, left uncollected: its pid stays its own until [`collect`], so that what it did can be
-/// written down first.
+/// The next child that has ended, without collecting it: its pid is not reused before [`collect`], so that its exit can
+/// be recorded first.
 pub fn next_ended() -> io::Result<Option<Ended>> {
     // SAFETY: all-zero is a valid siginfo_t, which waitid fills in; the fields read are those it documents for WEXITED.
     let (result, info) = unsafe {
@@ -469,7 +472,7 @@ const PIDFD_INFO_EXIT: u64 = 1 << 3;
 /// `_IOWR(0xFF, 11, struct pidfd_info)`.
 const PIDFD_GET_INFO: libc::c_ulong = (3 << 30) | ((size_of::<PidfdInfo>() as libc::c_ulong) << 16) | (0xff << 8) | 11;
 
-/// The exit status that the kernel keeps for holders of a pidfd (Linux 6.15), once the process was collected.
+/// The exit status that the kernel stores for the owners of a pidfd (Linux 6.15), once the process was collected.
 pub(crate) fn pidfd_exit_status(pidfd: BorrowedFd<'_>) -> Option<i32> {
     let mut info = PidfdInfo { mask: PIDFD_INFO_EXIT, ..PidfdInfo::default() };
     // SAFETY: the kernel writes at most the size encoded in the request into `info`, which has that size.
@@ -540,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_nobody_waits_for_has_done_its_first_thing_when_we_go_on() {
+    fn a_child_that_is_not_waited_for_has_done_its_first_step_when_spawn_returns() {
         let done = Cell::new(None);
         let child = Start {
             program: Program::Named("true"),
@@ -554,7 +557,7 @@ mod tests {
         .start_unseen_after(&|| done.set(Some(rustix::process::getpid().as_raw_nonzero().get())))
         .unwrap();
         assert_eq!(collect(child.pid).and_then(|status| status.code()), Some(0));
-        // Only where memory can be lent do we see what it wrote there.
+        // What the child wrote is visible only where it uses our memory.
         assert!(!cfg!(target_arch = "x86_64") || done.get() == Some(child.pid));
     }
 
@@ -564,7 +567,7 @@ mod tests {
         let pidfd = Pidfd::adopt(child.pidfd, &Identity::of(child.pid).unwrap().unwrap());
         poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None).unwrap();
         collect(child.pid);
-        // Kernels before 6.15 do not say; saying something else would be wrong.
+        // Kernels before 6.15 do not report it; any other answer would be wrong.
         assert!(matches!(pidfd.exit_status().map(|status| status.code()), None | Some(Some(7))));
     }
 }

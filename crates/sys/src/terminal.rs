@@ -1,8 +1,8 @@
-//! The terminal that this process was started from: raw mode, size, keys, output. It is put back as it was, whatever happens.
+//! The terminal that this process was started from: raw mode, size, keys, output. It is always restored.
 //!
 //! Output goes through an open file of our own that never waits. A terminal that accepts nothing (a slow line, Ctrl-S)
-//! must not keep us from reading keys, signals and sockets; and the shell's own open file must not be left in a mode
-//! that it does not expect if we are killed.
+//! must not keep us from reading keys, signals and sockets. And if we are killed, the shell's own open file must not
+//! stay in a mode that the shell does not expect.
 
 use crate::ready::{Interest, wait};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ use rustix::termios::{
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What the terminal still does by itself.
+/// What the terminal still processes by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modes {
     /// Nothing: the bytes of another terminal pass through.
@@ -32,7 +32,7 @@ pub struct Tty {
     modes: Modes,
 }
 
-/// What came of reading keys.
+/// The result of reading keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     Some(usize),
@@ -41,7 +41,7 @@ pub enum Read {
     Gone,
 }
 
-/// What came of writing.
+/// The result of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrote {
     Some(usize),
@@ -56,13 +56,13 @@ pub fn is_there() -> bool {
     isatty(std::io::stdin()) && isatty(std::io::stdout())
 }
 
-/// Drops keys that were typed and not read yet.
+/// Discards keys that were typed and not read yet.
 pub fn forget_keys() {
     // A terminal that is gone has no keys.
     let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
 }
 
-/// Reads what was typed, as the terminal gives it.
+/// Reads typed keys, as the terminal gives them.
 pub fn read_keys(buffer: &mut [u8]) -> io::Result<Read> {
     match rustix::io::read(rustix::stdio::stdin(), buffer) {
         Ok(0) | Err(Errno::IO | Errno::NODEV | Errno::NXIO) => Ok(Read::Gone),
@@ -72,7 +72,7 @@ pub fn read_keys(buffer: &mut [u8]) -> io::Result<Read> {
     }
 }
 
-/// A panic ends the process at once. What it says belongs on a terminal that can be used.
+/// A panic ends the process at once. Its message needs a terminal that can be used.
 fn restore_on_panic(before: Termios, leave: &'static str) {
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -88,7 +88,7 @@ impl Tty {
         let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let output = match rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()) {
             Ok(own) => own,
-            // A terminal of another user (su), or one whose name is gone: what we were given works, if less nimbly.
+            // A terminal of another user (su), or one whose name is gone: the inherited descriptor works, but may wait.
             Err(_) => rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?,
         };
         let tty = Tty { output, before: tcgetattr(std::io::stdin())?, modes };
@@ -97,7 +97,7 @@ impl Tty {
         Ok(tty)
     }
 
-    /// Sets the modes again, after a shell has had the terminal in between.
+    /// Sets the modes again, after a shell has used the terminal in between.
     pub fn set_modes(&self) -> io::Result<()> {
         let mut modes = self.before.clone();
         match self.modes {
@@ -114,11 +114,11 @@ impl Tty {
 
     /// Sets the modes that a shell expects, for a while.
     pub fn restore_modes(&self) {
-        // A terminal that is gone needs nothing back.
+        // A terminal that is gone does not have to be restored.
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.before);
     }
 
-    /// Rows and columns, when the terminal knows them.
+    /// Rows and columns, if the terminal has a known size.
     #[must_use]
     pub fn size(&self) -> Option<(u16, u16)> {
         crate::pty::size(&self.output)
@@ -146,7 +146,7 @@ impl Tty {
         }
     }
 
-    /// Writes everything. `false`: the terminal is gone, or accepted nothing for as long as we would wait.
+    /// Writes everything. `false`: the terminal is gone, or accepted nothing for as long as `patience`.
     pub fn write_all(&self, mut bytes: &[u8], patience: Option<Duration>) -> io::Result<bool> {
         while !bytes.is_empty() {
             match self.write(bytes)? {

@@ -1,7 +1,8 @@
-//! A terminal that is put back as it was also when the process that draws on it is killed.
+//! Restores the terminal also when the process that draws on it is killed.
 //!
-//! SIGKILL runs nothing in that process, so a copy of it waits for its end: the kernel closes the pipe between the two. The copy has a
-//! session of its own; job control and signals to the shell's job do not reach it. While the process lives it sleeps.
+//! After SIGKILL that process cannot do anything, so a copy of it waits for its end: the kernel closes the pipe between
+//! the two. The copy has a session of its own; job control and signals to the shell's job do not reach it. While the
+//! process lives, the copy sleeps.
 
 use crate::clone::{self, Kind};
 use crate::pipes::Pipe;
@@ -19,7 +20,7 @@ const GIVEN_BACK: u8 = b'0';
 /// How long the terminal may accept nothing before it is left as it is.
 const FOR_THE_TERMINAL: Duration = Duration::from_secs(1);
 
-/// The copy that waits, until dropped.
+/// The waiting copy, until dropped.
 #[derive(Debug)]
 pub struct TerminalGuard {
     line: Option<OwnedFd>,
@@ -27,15 +28,15 @@ pub struct TerminalGuard {
 }
 
 impl TerminalGuard {
-    /// Makes the copy, which knows how the terminal is now. `leave`: what it writes when it puts it back. The process must have one
-    /// thread.
+    /// Makes the copy, which knows the present modes of the terminal. `leave`: what it writes when it restores the
+    /// terminal. The process must have one thread.
     pub fn post(leave: &[u8]) -> io::Result<TerminalGuard> {
         let before = tcgetattr(std::io::stdin())?;
         let Pipe { read, write } = Pipe::blocking()?;
         let line = Cell::new(Some(write));
         let life = || {
             become_a_session();
-            // Ours would keep the pipe open.
+            // The copy's own writing end would keep the pipe open.
             drop(line.take());
             if was_taken_at_its_end(&read) {
                 put_back(&before, leave);
@@ -45,18 +46,18 @@ impl TerminalGuard {
         Ok(TerminalGuard { line: line.take(), pid: child.pid })
     }
 
-    /// From here on the terminal is not as it was.
+    /// From here on the terminal has to be restored.
     pub fn taken(&self) {
         self.tell(TAKEN);
     }
 
-    /// It is as it was.
+    /// The terminal is restored.
     pub fn given_back(&self) {
         self.tell(GIVEN_BACK);
     }
 
     fn tell(&self, word: u8) {
-        // A copy that was killed puts nothing back; nothing else depends on it.
+        // A copy that was killed restores nothing; nothing else depends on it.
         let _ = self.line.as_ref().map(|line| rustix::io::write(line, &[word]));
     }
 }
@@ -68,7 +69,7 @@ impl Drop for TerminalGuard {
     }
 }
 
-/// Waits for the end of the process; whether it had the terminal then.
+/// Waits for the end of the process and returns whether it had the terminal then.
 fn was_taken_at_its_end(line: &OwnedFd) -> bool {
     let mut taken = false;
     let mut words = [0; 64];
@@ -82,7 +83,7 @@ fn was_taken_at_its_end(line: &OwnedFd) -> bool {
     }
 }
 
-/// A terminal that is gone needs nothing back.
+/// Restores the terminal. One that is gone does not have to be restored.
 fn put_back(before: &Termios, mut leave: &[u8]) {
     let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
     let until = Instant::now() + FOR_THE_TERMINAL;

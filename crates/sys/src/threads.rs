@@ -1,11 +1,11 @@
-//! The same work on every processor, at once and for a moment.
+//! The same work on every processor at the same time.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
-/// Does `work` in this thread and in others, as many as there are processors for us, and hands over what each of them found.
+/// Runs `work` in this thread and in others, as many as there are processors for us, and returns the result of each.
 pub fn parallel<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let allowed = sched_getaffinity(None).ok();
     let processors = allowed.as_ref().map_or(1, |allowed| usize::try_from(allowed.count()).unwrap_or(1));
@@ -31,18 +31,18 @@ pub fn parallel<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> 
     })
 }
 
-/// So many things are taken at once, because threads that take one at a time wait for each other's count.
-const HANDFUL: usize = 8;
+/// How many things are taken at once: threads that take one at a time wait for each other at the counter.
+const BATCH: usize = 8;
 
-/// Does `work` with each of these in as many threads as there are processors for us, and hands over what came of each, in the
-/// same order. For work that does not wait: more threads than processors only take turns.
+/// Runs `work` on each of these in as many threads as there are processors for us, and returns the results in the same
+/// order. For work that does not wait: more threads than processors would only take turns.
 pub fn each_in_parallel<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let take = || {
         let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            match things.chunks(HANDFUL).nth(at) {
+            match things.chunks(BATCH).nth(at) {
                 Some(handful) => done.push((at, handful.iter().map(&work).collect::<Vec<R>>())),
                 None => return done,
             }
@@ -53,7 +53,7 @@ pub fn each_in_parallel<T: Sync, R: Send>(at_most: usize, things: &[T], work: im
     all.into_iter().flat_map(|(_, came_of_it)| came_of_it).collect()
 }
 
-/// Does `work` with each of these, so many at a time, and hands over what came of each, in the same order. For work that waits,
+/// Runs `work` on each of these, this many at a time, and returns the results in the same order. For work that waits
 /// for the disk or for other processes.
 pub fn many_at_once<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
@@ -79,7 +79,7 @@ pub fn many_at_once<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl F
     all.into_iter().map(|(_, came_of_it)| came_of_it).collect()
 }
 
-/// The same, and hands over each result as soon as it and all before it are there.
+/// The same, but passes each result on as soon as it and all before it are available.
 pub fn many_in_order<T: Send, R: Send>(
     at_most: usize,
     things: Vec<T>,
@@ -97,7 +97,7 @@ pub fn many_in_order<T: Send, R: Send>(
         for _ in 0..threads {
             let (tell, left, work) = (tell.clone(), &left, &work);
             scope.spawn(move || {
-                // A thread that panics ends the scope with its panic, so nothing more is worth doing.
+                // A thread that panics ends the scope with its panic, so the other threads can stop.
                 let take = || left.lock().ok()?.next();
                 while let Some((at, thing)) = take() {
                     if tell.send((at, work(thing))).is_err() {
@@ -118,18 +118,20 @@ pub fn many_in_order<T: Send, R: Send>(
     });
 }
 
-/// Goes to another processor. A machine that saves processors lets a new thread wait beside the one that made it until its
-/// clock ticks next, which is longer than most of our work takes; from where we are put we may be moved again.
+/// Moves this thread to another processor. On a machine that saves processors, a new thread waits on the processor of
+/// its creator until the next clock tick, which is longer than most of our work takes. The thread may be moved again
+/// later.
 fn leave(processor: usize, allowed: &CpuSet) {
     let mut others = *allowed;
     others.unset(processor);
-    // Where this is not allowed, work goes on here, and takes longer.
+    // If this is not allowed, the work is done here, and takes longer.
     let _ = sched_setaffinity(None, &others).and_then(|()| sched_setaffinity(None, allowed));
 }
 
 /// Whether this process has one thread.
 pub fn is_single() -> std::io::Result<bool> {
-    // The kernel counts a link for each thread, beside the two that every folder has: one call instead of a list.
+    // The kernel counts a link for each thread, in addition to the two that every folder has: one call instead of a
+    // list.
     Ok(rustix::fs::stat("/proc/self/task")?.st_nlink == 3)
 }
 
@@ -158,7 +160,7 @@ mod tests {
             many_in_order(threads, (0..100).collect(), |thing: usize| thing * 2, |result| found.push(result));
             assert_eq!(found, (0..100).map(|n| n * 2).collect::<Vec<_>>());
         }
-        // The second is at work until the first was handed over.
+        // The second one works until the first one was passed on.
         let (tell, told) = mpsc::channel();
         let told = Mutex::new(told);
         let work = |thing: usize| {

@@ -1,8 +1,9 @@
-//! Being woken at a time that may be far away, without looking at a clock in between.
+//! A wake-up at a time that may be far away, without looking at a clock in between.
 //!
-//! The timeout of poll(2) counts on a clock that stands still while the machine sleeps, and knows nothing of a clock that somebody
-//! sets. A timer of the kernel's own does: [`Timer::since_boot`] counts sleep and fires as soon as the machine is awake again (it does not
-//! wake the machine); [`Timer::of_day`] follows the clock that people read and also fires when that clock is set, so that its owner looks again.
+//! The timeout of poll(2) counts on a clock that stops while the machine sleeps, and does not notice when a clock is
+//! set. A timer of the kernel does: [`Timer::since_boot`] counts sleep and fires as soon as the machine is awake again
+//! (it does not wake the machine). [`Timer::of_day`] follows the wall clock and also fires when that clock is set, so
+//! that its owner looks again.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::time::{
@@ -10,7 +11,7 @@ use rustix::time::{
 };
 use std::io;
 
-/// What the kernel takes for "not at all".
+/// The value that turns a timer off.
 const NEVER: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// A timer that can be polled.
@@ -26,7 +27,7 @@ impl Timer {
         Timer::on(TimerfdClockId::Boottime, TimerfdTimerFlags::ABSTIME)
     }
 
-    /// Follows the clock that people read, and fires when that is set.
+    /// Follows the wall clock, and fires when that clock is set.
     pub fn of_day() -> io::Result<Timer> {
         Timer::on(TimerfdClockId::Realtime, TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET)
     }
@@ -46,7 +47,7 @@ impl Timer {
         self.fires_at(value)
     }
 
-    /// Does not fire any more.
+    /// Turns the timer off.
     pub fn clear(&self) -> io::Result<()> {
         self.fires_at(NEVER)
     }
@@ -56,10 +57,10 @@ impl Timer {
         Ok(())
     }
 
-    /// Takes the news that it has fired, or that the clock was set, if there is any.
+    /// Clears the state that the timer has fired, or that the clock was set, if there is any.
     pub fn take(&self) {
         let mut count = [0; 8];
-        // Nothing to read, or a clock that was set (ECANCELED): both are what is wanted.
+        // Nothing to read, or a clock that was set (ECANCELED): both are fine.
         let _ = rustix::io::read(&self.handle, &mut count);
     }
 }

@@ -1,11 +1,11 @@
-//! Who descends from whom, at one moment.
+//! Which process descends from which, at one moment.
 
 use crate::process::{Identity, Stat};
 use crate::process_table;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// Every process of the machine, looked at once.
+/// Every process of the machine, read once.
 #[derive(Debug)]
 pub struct Processes {
     all: HashMap<i32, Stat>,
@@ -13,7 +13,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Takes the picture. A process that ends while we look is left out.
+    /// Reads the process table. A process that ends in between is left out.
     pub fn look() -> io::Result<Processes> {
         let mut all = HashMap::new();
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -27,8 +27,8 @@ impl Processes {
         Ok(Processes { all, children })
     }
 
-    /// Everything below `roots`, the roots themselves left out, without what is `foreign` and whatever is below that.
-    /// The dead are left out, their children are not.
+    /// All processes below `roots`, without the roots themselves, and without those that are `foreign` and everything
+    /// below them. Dead processes are left out, but not their children.
     pub fn below(&self, roots: &[i32], foreign: impl Fn(&Stat) -> bool) -> Vec<Identity> {
         let mut seen: HashSet<i32> = roots.iter().copied().collect();
         let mut open: Vec<i32> = roots.to_vec();

@@ -1,6 +1,6 @@
-//! The names of users, where the environment does not tell them: a service, a container, a job of cron.
+//! The names of users, for when the environment does not have them: a service, a container, a cron job.
 
-/// The name of this user, by the machine's own list. A directory service is not asked: that may take seconds.
+/// The name of this user, from the machine's own list. A directory service is not asked, because that may take seconds.
 #[must_use]
 pub fn name_of(uid: u32) -> Option<String> {
     named(&std::fs::read_to_string("/etc/passwd").ok()?, uid)

@@ -1,8 +1,8 @@
-//! What is to change in a file, as replaced ranges, and the copying that makes the changed file.
+//! The changes of a file, as replaced ranges, and the copying that makes the changed file.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// One range of the old file and what stands there in the new one.
+/// One range of the old file and its replacement in the new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub from: u64,
@@ -30,12 +30,12 @@ impl Edits {
         self.replace(from, to, Vec::new());
     }
 
-    /// Puts bytes before this position. What is put at one place stays in the order in which it came.
+    /// Inserts bytes before this position. Several insertions at one position keep their order.
     pub fn insert(&mut self, at: u64, bytes: impl Into<Vec<u8>>) {
         self.replace(at, at, bytes);
     }
 
-    /// Adds others, behind those at the same place.
+    /// Adds other edits, after those at the same position.
     pub fn then(&mut self, others: Edits) {
         self.list.extend(others.list);
     }
@@ -50,7 +50,7 @@ impl Edits {
         source.seek(SeekFrom::Start(0))?;
         let mut position = 0;
         for edit in ordered {
-            // Two that overlap would be a mistake of ours; the first then counts, and no byte is written twice.
+            // Overlapping edits would be a bug; then the first counts, and no byte is written twice.
             let from = edit.from.max(position);
             io::copy(&mut source.by_ref().take(from - position), &mut target)?;
             target.write_all(&edit.with)?;

@@ -1,7 +1,7 @@
-//! Fields of records, read without keeping or copying their text: names become numbers, everything else is passed over.
+//! Fields of records, read without keeping or copying their text: ids become numbers, everything else is skipped.
 //!
-//! An agent may give a field another type tomorrow. A field that is not what we know is as good as none, and never makes
-//! its record unreadable.
+//! An agent may change the type of a field in its next version. A field of an unknown type counts as absent, and never
+//! makes its record unreadable.
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 
-/// A name (of a message, a tool call, an answer) as a number; 0 for none.
+/// An id (of a message, a tool call, an answer) as a number; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u64);
 
@@ -30,9 +30,9 @@ impl Name {
         Name(hasher.finish().max(1))
     }
 
-    /// A name that nothing has.
+    /// An id that no record has.
     #[must_use]
-    pub fn of_nobody() -> Name {
+    pub fn unset() -> Name {
         Name(u64::MAX)
     }
 
@@ -42,7 +42,7 @@ impl Name {
     }
 }
 
-/// What a text field says, as far as we know its values.
+/// The value of a text field, if it is a known one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<T>(pub Option<T>);
 
@@ -51,11 +51,11 @@ pub trait Words: Sized {
     fn of(text: &str) -> Option<Self>;
 }
 
-/// True only when it says so.
+/// True only when the field is the JSON value `true`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flag(pub bool);
 
-/// Milliseconds since 1970 of a time as agents write it; 0 for none.
+/// A time as agents write it, in milliseconds since 1970; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub u64);
 
@@ -69,7 +69,7 @@ impl Moment {
         if !(1..=12).contains(&month) || year < 1970 {
             return None;
         }
-        // Years that begin in March have their leap day at the end.
+        // If years begin in March, the leap day is at their end.
         let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day.max(1) - 1;
         let days = days.checked_sub(719_468)?;
@@ -77,7 +77,7 @@ impl Moment {
     }
 }
 
-/// Something that can be read from any JSON value: what it does not expect is passed over.
+/// Something that can be read from any JSON value: an unexpected value is skipped.
 trait Field<'de>: Default {
     fn text(_: &str) -> Self {
         Self::default()
@@ -198,11 +198,11 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
-/// The elements of a list; something that is not a list has none.
+/// The elements of a list; any other value has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Items<T> {
     pub items: Vec<T>,
-    /// It was a text, and not an empty one.
+    /// The value was a text that is not empty.
     pub is_text: bool,
 }
 
@@ -232,7 +232,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Items<T> {
     }
 }
 
-/// An object; something else has no fields.
+/// An object; any other value has no fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object<T>(pub T);
 

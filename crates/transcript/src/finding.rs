@@ -1,19 +1,19 @@
-//! What is wrong with a transcript, in words, and what becomes of it.
+//! What is wrong with a transcript, as text, and what is done about it.
 
 use std::fmt;
 
-/// What becomes of a finding.
+/// What is done about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// The file is changed.
     Repair,
-    /// Worth knowing; the file is right as it is, or nobody can tell what would be.
+    /// Only reported: the file is right as it is, or it is not known what would be right.
     Note,
-    /// Nothing in the file can bring it back.
+    /// The file does not contain what would be needed to repair it.
     None,
 }
 
-/// One thing that was found.
+/// One problem that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     Empty,
@@ -21,7 +21,7 @@ pub enum Finding {
     TornTail {
         bytes: u64,
     },
-    /// The last line is whole, but the next record would be appended to it.
+    /// The last line is complete but has no newline: the next record would be appended to it.
     Unended,
     Broken {
         line: u64,
@@ -31,12 +31,12 @@ pub enum Finding {
     BadBytes {
         line: u64,
     },
-    /// Whole records stood in a broken line.
+    /// A broken line contained complete records.
     Freed {
         line: u64,
         records: usize,
     },
-    /// Whole records stood on one line, and nothing else.
+    /// One line contained several complete records, and nothing else.
     Fused {
         line: u64,
         records: usize,
@@ -48,15 +48,15 @@ pub enum Finding {
         tool: String,
     },
     ResultWithoutCall,
-    /// A message hangs on one that is not in the file.
+    /// The parent of a message is not in the file.
     LostParent,
-    /// Records that stand twice.
+    /// Records that occur twice.
     Copies {
         records: usize,
     },
-    /// Two records under one id: the agent believes the later one.
+    /// Two records with one id: the agent uses the later one.
     SameId,
-    /// Two processes wrote at once.
+    /// Two processes wrote at the same time.
     Joined {
         messages: usize,
     },
@@ -64,16 +64,17 @@ pub enum Finding {
         messages: usize,
         into: String,
     },
-    /// A branch that the conversation has left: a prompt taken back, or a second process that had its turn in between.
+    /// A branch that the conversation no longer follows: a prompt that was taken back, or a second process that wrote a
+    /// turn in between.
     LeftAside {
         messages: usize,
     },
-    /// The record that the agent looks for first.
+    /// The record that the agent needs first is missing.
     NoBeginning,
     BeginningMade,
     /// A list that replaces all messages is lost, and the one before it would have emptied the conversation.
     Emptied,
-    /// The last answer called a tool of which the agent kept nothing.
+    /// The last answer called a tool, and the agent has stored nothing about that call.
     CutOff,
     /// Messages of an earlier copy are missing.
     Shrunken {
@@ -143,7 +144,9 @@ impl fmt::Display for Finding {
             Finding::NoBeginning => f.write_str("the first record is lost, and its content is unknown"),
             Finding::BeginningMade => f.write_str("the first record was lost: created again"),
             Finding::Emptied => f.write_str("a lost list of messages had emptied the conversation: messages restored"),
-            Finding::CutOff => f.write_str("it was cut off at a tool: the agent is told that it may have run"),
+            Finding::CutOff => {
+                f.write_str("the conversation was cut off during a tool call: the agent is told that it may have run")
+            }
             Finding::Shrunken { messages } => {
                 write!(f, "{} of an earlier copy are missing", counted(*messages, "message"))
             }
@@ -151,7 +154,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Adds a copy to those that were found: a doubled file has thousands, and they are one thing to tell.
+/// Adds a copy to those that were found: a doubled file has thousands, and they are reported as one finding.
 pub fn count_copy(findings: &mut Vec<Finding>) {
     let known = findings
         .iter_mut()
@@ -166,9 +169,9 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What the model is told about a tool that was cut off.
+/// The text for the model about a tool call that was cut off.
 pub const MAY_HAVE_RUN: &str = "The session was cut off while this tool call was running, and its result was lost. \
     The command was started and may have run in part or in full. Check what it did before running it again.";
 
-/// What the model is told before the result of a call that is lost.
+/// The text for the model before the result of a call that is lost.
 pub const CALL_IS_LOST: &str = "A tool returned the following; the record of its call was lost.";

@@ -1,16 +1,17 @@
-//! What transcripts of agents have in common when they are damaged: lines, fields, findings, and the changes that repair one.
+//! What the damaged transcripts of all agents have in common: lines, fields, findings, and the changes that repair
+//! them.
 //!
-//! Which records a transcript has and what belongs together is the agent's own format; those parts are in `ostler-agents`
-//! (`<agent>/repair`), made from the parts here. A transcript is read line by line, in bounded memory; the answer is what was
-//! found and which ranges of the file are to be replaced by what. Nothing is written here and no clock is asked; the caller
-//! has the file and applies the [`Edits`] to a copy. Three promises, for every agent:
+//! Which records a transcript has and how they are connected is the agent's own format; that code is in `ostler-agents`
+//! (`<agent>/repair`), and uses this crate. A transcript is read line by line, in bounded memory. The result is what
+//! was found, and which ranges of the file are to be replaced by what. Nothing is written here and no clock is read;
+//! the caller has the file and applies the [`Edits`] to a copy. Three promises, for every agent:
 //!
-//! * A healthy transcript has no edits. A repaired one has none either, after two or three rounds at the most: what was
-//!   broken can hide something else.
-//! * No whole record is lost: only what nobody can read, and copies of what stays, are taken out.
+//! * A healthy transcript has no edits. A repaired one has none either, after at most two or three rounds: one damage
+//!   can hide another.
+//! * No complete record is lost: only unreadable bytes, and copies of what stays, are removed.
 //! * In a repaired conversation every tool call that the model sees has a result, and every result a call.
 //!
-//! Whatever a file contains, the answer is a value: files come from crashes.
+//! Whatever a file contains, the functions return a value and do not panic: the files come from crashes.
 
 pub mod edits;
 pub mod fields;
@@ -32,12 +33,12 @@ pub use split::Moved;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What becomes of branches that two processes made.
+/// What is done with branches that two processes made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branches {
-    /// One conversation, with all of them in it.
+    /// One conversation that contains all of them.
     Join,
-    /// Each a conversation of its own.
+    /// Each branch becomes a conversation of its own.
     Split,
 }
 
@@ -46,7 +47,7 @@ pub enum Branches {
 pub struct Examination {
     pub findings: Vec<Finding>,
     pub edits: Edits,
-    /// Conversations that leave this file.
+    /// Conversations that are moved to files of their own.
     pub moved: Vec<Moved>,
     /// How many messages it has.
     pub messages: usize,
@@ -66,7 +67,7 @@ impl Examination {
     }
 }
 
-/// An id for something new, the same whenever it is made from the same.
+/// A new id, always the same for the same input.
 #[must_use]
 pub fn new_uuid(from: &[&[u8]]) -> String {
     let half = |salt: u8| {

@@ -1,14 +1,14 @@
-//! Cuts a stream into lines and says where each stands, in bounded memory.
+//! Cuts a stream into lines and says where each is, in bounded memory.
 //!
-//! A line is lent, never kept. One that is longer than [`LONGEST`] is passed over and reported by its place alone.
+//! A line is lent, never kept. A line that is longer than [`LONGEST`] is skipped, and only its position is reported.
 
 use memchr::memchr;
 use std::io::{self, Read};
 
-/// What is read at a time.
+/// The size of one read.
 const PIECE: usize = 256 << 10;
 
-/// The longest line that is looked into: a prompt of the greatest size that agents take, with everything escaped.
+/// The longest line that is parsed: a prompt of the greatest size that agents accept, with every character escaped.
 pub const LONGEST: usize = 32 << 20;
 
 /// One line of a stream, without its newline.
@@ -17,7 +17,7 @@ pub struct Line<'a> {
     pub start: u64,
     /// Where the next line begins.
     pub end: u64,
-    /// `None`: too long to be looked into.
+    /// `None`: too long to be parsed.
     pub bytes: Option<&'a [u8]>,
     /// Whether a newline ends it. Only the last line of a stream can lack one.
     pub ended: bool,
@@ -31,7 +31,7 @@ pub struct Lines<R> {
     /// The part of the buffer that is not given out yet.
     from: usize,
     filled: usize,
-    /// Where `from` stands in the stream.
+    /// The position of `from` in the stream.
     position: u64,
     at_end: bool,
 }
@@ -80,7 +80,7 @@ impl<R: Read> Lines<R> {
         if self.filled == self.buffer.len() {
             self.buffer.resize((self.buffer.len() * 2).min(LONGEST + PIECE), 0);
         } else if self.filled < PIECE && self.buffer.len() > PIECE {
-            // A long line is behind us; what it needed is given back.
+            // The long line has been given out; the memory that it needed is freed.
             self.buffer.truncate(PIECE);
             self.buffer.shrink_to_fit();
         }

@@ -1,4 +1,4 @@
-//! A record looked at again: its text, and where its parts stand in the file.
+//! A record that is read again: its text, and where its parts are in the file.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -11,7 +11,7 @@ use std::ops::Range;
 pub struct Placed {
     pub start: u64,
     pub text: Vec<u8>,
-    /// Whether a newline follows at once.
+    /// Whether a newline follows directly.
     ended: bool,
 }
 
@@ -19,7 +19,7 @@ impl Placed {
     /// Reads the record that begins here.
     ///
     /// # Errors
-    /// When the file cannot be read, or has changed under us.
+    /// When the file cannot be read, or has changed since it was examined.
     pub fn read(mut source: impl Read + Seek, start: u64) -> io::Result<Placed> {
         source.seek(SeekFrom::Start(start))?;
         let mut text = Vec::new();
@@ -53,7 +53,7 @@ impl Placed {
         self.start + self.text.len() as u64
     }
 
-    /// Where the line ends that the record stands on, when it stands there alone.
+    /// The end of the record's line, if the record is alone on it.
     #[must_use]
     pub fn line_end(&self) -> u64 {
         self.end() + u64::from(self.ended)
@@ -62,12 +62,12 @@ impl Placed {
     /// Its fields.
     ///
     /// # Errors
-    /// When the file has changed under us.
+    /// When the file has changed since it was examined.
     pub fn fields<'a, T: Deserialize<'a>>(&'a self) -> io::Result<T> {
         serde_json::from_slice(&self.text).map_err(|_| changed())
     }
 
-    /// Where one of its values stands in the file.
+    /// The position of one of its values in the file.
     #[must_use]
     pub fn place_of(&self, value: &RawValue) -> Range<u64> {
         let offset = (value.get().as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize) as u64;

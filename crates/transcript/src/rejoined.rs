@@ -1,21 +1,21 @@
-//! A transcript put together with an earlier copy of itself.
+//! A transcript that is joined with an earlier copy of itself.
 
 use crate::edits::Edits;
 use std::io::{self, Read, Seek, Write};
 
-/// How the two are put together: the copy first, then what only the transcript has.
+/// How the two are joined: the copy first, then what only the transcript has.
 #[derive(Debug)]
 pub struct Rejoined {
-    /// How many messages are brought back.
+    /// How many messages are restored.
     pub messages: usize,
-    /// How much of the copy is whole lines.
+    /// How many bytes of the copy are complete lines.
     pub whole: u64,
-    /// Takes out of the transcript what the copy has as well.
+    /// Removes from the transcript what the copy has as well.
     pub edits: Edits,
 }
 
 impl Rejoined {
-    /// Writes the two as one.
+    /// Writes the two as one file.
     ///
     /// # Errors
     /// When one of them cannot be read or written.

@@ -1,13 +1,14 @@
-//! Whole records inside a broken line.
+//! Complete records inside a broken line.
 //!
-//! An agent that was killed in the middle of a line leaves it without a newline, and some agents append their next record
-//! to it: a torn record and a whole one on one line, which nobody can read. The whole one is found again.
+//! When an agent is killed in the middle of a line, the line has no newline, and some agents append their next record
+//! to it. Then a torn record and a complete one are on one line, which the agent cannot read. The complete record is
+//! found here.
 
 use memchr::memmem;
 use serde::de::IgnoredAny;
 use std::ops::Range;
 
-/// How many places of a line are tried. Real lines have a handful; this bounds what a hostile one costs.
+/// How many positions of a line are tried. Real lines have a handful; the limit bounds the cost of a malicious line.
 const TRIES: usize = 4096;
 
 /// The ranges of the line that are records: objects that begin with one of these openings.
@@ -24,7 +25,8 @@ pub fn records(line: &[u8], openings: &[&str]) -> Vec<Range<usize>> {
         let mut reader = serde_json::Deserializer::from_slice(&line[place..]).into_iter::<IgnoredAny>();
         if let Some(Ok(_)) = reader.next() {
             let end = place + reader.byte_offset();
-            // What lies inside a record that was torn is not a record of its own: behind one comes another, or the end.
+            // An object inside a torn record is not a record of its own: a record is followed by another one or by the
+            // end of the line.
             if line[end..].is_empty() || line[end] == b'{' {
                 found.push(place..end);
             }

@@ -1,7 +1,7 @@
-//! A transcript against an earlier copy of itself: what has gone missing.
+//! Compares a transcript with an earlier copy of itself: what is missing.
 //!
-//! Agents have been seen to rewrite transcripts to a stub when they resume. A transcript only ever grows, so a record of
-//! the copy that is not in the transcript any more is lost.
+//! Agents have been observed to replace transcripts with a stub when they resume. A transcript only grows, so a record
+//! of the copy that is no longer in the transcript is lost.
 
 use crate::fields::number;
 use crate::lines::Lines;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::{self, Read};
 
 /// How many records of the copy the transcript does not have. Records that the transcript has twice or in another order
-/// are there; torn lines of the copy are none.
+/// are not missing; torn lines of the copy do not count.
 ///
 /// # Errors
 /// When one of the two cannot be read.

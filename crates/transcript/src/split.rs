@@ -1,20 +1,20 @@
-//! A conversation that leaves another's file for one of its own.
+//! A conversation that is moved from the file of another to its own file.
 
 use crate::lines::Lines;
 use memchr::memmem;
 use std::collections::HashSet;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// What the new file has: everything of the old one up to the fork, and the branch.
+/// The content of the new file: everything of the old one up to the fork, and the branch.
 #[derive(Debug)]
 pub struct Moved {
-    /// The agent's name for the new conversation.
+    /// The agent's id for the new conversation.
     pub id: String,
     /// How records name the old conversation, and how they are to name the new one.
     pub renamed: (String, String),
-    /// Only records that begin like this are taken along: others are notes about the other branch.
+    /// Only records that begin like this are copied: the others are notes about the other branch.
     pub taken: &'static str,
-    /// Where the records begin that stay behind.
+    /// The start positions of the records that are not copied.
     pub without: HashSet<u64>,
 }
 

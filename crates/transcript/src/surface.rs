@@ -1,4 +1,4 @@
-//! What every transcript has in common: lines, each of them one record. Finds those that are none.
+//! What every transcript has in common: lines, each of them one record. Finds lines that are not records.
 
 use crate::edits::Edits;
 use crate::finding::Finding;
@@ -11,10 +11,10 @@ pub trait Records {
     /// How a record of this agent can begin.
     const OPENINGS: &'static [&'static str];
 
-    /// Takes what may be a record that begins at this place; `false`: it is none.
+    /// Takes what may be a record that begins at this position; returns `false` if it is not a record.
     fn take(&mut self, start: u64, bytes: &[u8]) -> bool;
 
-    /// Is given a line that is not a record.
+    /// Called with a line that is not a record.
     fn broken(&mut self, start: u64, bytes: &[u8]) {
         let _ = (start, bytes);
     }
@@ -24,15 +24,16 @@ pub trait Records {
 #[derive(Debug, Default)]
 pub struct Surface {
     pub findings: Vec<Finding>,
-    /// To come after all others at the same place: they end lines.
+    /// Edits that must come after all others at the same position: they end lines.
     pub edits: Edits,
-    /// A line was not looked into, or not to its end.
+    /// A line was not parsed, or it had bytes that are not text.
     pub unseen: bool,
     pub length: u64,
 }
 
 impl Surface {
-    /// Bytes that are not text become what a reader makes of them. What hangs together is decided on the file that has none.
+    /// Bytes that are not text are replaced as a reader would replace them. The connections between records are
+    /// examined in a later round, in the file without such bytes.
     fn replace_bad_bytes(&mut self, start: u64, bytes: &[u8]) {
         let mut at = start;
         for chunk in bytes.utf8_chunks() {

@@ -1,18 +1,18 @@
-//! Text of an agent made fit for a buffer of cells: no escape sequence, no control character, nothing that turns the
-//! direction of what follows, nothing without width that could hide something.
+//! Text of an agent made safe for a buffer of cells: no escape sequence, no control character, nothing that reverses
+//! the direction of the following text, nothing without width that could hide something.
 
 use ostler_screen::{printable, printable_lines, printable_text};
 
 /// What a tab is shown as.
 const TAB: &str = "    ";
 
-/// Many lines of what was said. A carriage return is a line break.
+/// Many lines of a message. A carriage return is a line break.
 #[must_use]
 pub fn clean(text: &str) -> String {
     without_hidden(&printable_text(&with_tabs(text)))
 }
 
-/// Many lines that a program printed. A carriage return begins the line anew, as progress bars do it.
+/// Many lines that a program printed. A carriage return starts the line again, as progress bars do it.
 #[must_use]
 pub fn clean_output(text: &str) -> String {
     without_hidden(&printable_lines(&with_tabs(text)))
@@ -35,7 +35,8 @@ fn without_hidden(text: &str) -> String {
     text.chars().filter_map(shown).collect()
 }
 
-/// A space of any width is a space; what takes no room is left out, but for what joins the parts of a character.
+/// A space of any width is a space. Characters without width are left out, except those that join the parts of a
+/// character.
 fn shown(character: char) -> Option<char> {
     match character {
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' => {
@@ -65,7 +66,7 @@ fn shown(character: char) -> Option<char> {
     }
 }
 
-/// Paths below the folder in which the session works are shown from there.
+/// Paths below the folder in which the session works are shown relative to it.
 #[must_use]
 pub fn relative(text: &str, folder: &str) -> String {
     let folder = folder.trim_end_matches('/');

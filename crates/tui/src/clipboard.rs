@@ -1,5 +1,5 @@
-//! Putting text into the clipboard of the terminal that a person sits at, also over ssh: OSC 52. A terminal that does not know
-//! it ignores it.
+//! Copies text into the clipboard of the person's terminal, also over ssh: OSC 52. A terminal that does not know the
+//! sequence ignores it.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

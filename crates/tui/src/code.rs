@@ -1,11 +1,11 @@
-//! Colour for code: comments, strings, numbers and the words that most languages share. A guess by the name of the
-//! language that costs nothing, not a grammar: the text itself is never changed.
+//! Colour for code: comments, strings, numbers and the keywords that most languages share. It is a cheap guess by the
+//! name of the language, not a grammar; the text itself is never changed.
 
 use crate::theme::Theme;
 use ratatui_core::style::Style;
 use ratatui_core::text::Span;
 
-/// What has to be known of a language.
+/// What is needed of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language {
     /// Begins a comment to the end of the line.
@@ -17,7 +17,7 @@ pub struct Language {
     keywords: &'static [&'static str],
 }
 
-/// Whether a comment has been left open on the line before.
+/// Whether a comment was left open on the line before.
 pub type InComment = bool;
 
 const C_LIKE: &[&str] = &[
@@ -126,7 +126,7 @@ const SQL: &[&str] = &[
 ];
 
 impl Language {
-    /// By the word behind the fence, or the ending of a file.
+    /// By the word after the fence, or the extension of a file.
     pub fn named(name: &str) -> Option<Language> {
         let name = name.split([',', ' ', '{']).next().unwrap_or_default().to_ascii_lowercase();
         let language = |line_comment, block_comments, single_quotes, keywords| {
@@ -182,7 +182,7 @@ impl Language {
         spans.finish()
     }
 
-    /// A `#` inside a word is none.
+    /// A `#` inside a word does not begin a comment.
     fn begins_comment(&self, rest: &str, before: &Spans) -> bool {
         rest.starts_with(self.line_comment)
             && (self.line_comment != "#" || before.plain.is_empty() || before.plain.ends_with(char::is_whitespace))
@@ -216,7 +216,7 @@ impl Spans {
     }
 }
 
-/// Behind the closing quote, or at the end of the line.
+/// The position after the closing quote, or the end of the line.
 fn string_end(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (place, character) in text.char_indices().skip(1) {

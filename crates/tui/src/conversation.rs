@@ -1,7 +1,8 @@
-//! A conversation as a widget: it takes facts as they come, and draws the part of itself that is seen.
+//! A conversation as a widget: it takes facts as they come, and draws its visible part.
 //!
-//! Cost follows change. The rows of an entry are made when they are first seen and kept until the entry, the width or its
-//! fold changes; where the view stands is an entry and a row in it, so that nothing above or below has to be measured.
+//! The cost follows what has changed. The rows of an entry are made when they are first visible and kept until the
+//! entry, the width or its fold changes. The position of the view is an entry and a row in it, so that nothing above or
+//! below has to be measured.
 
 use crate::entry::{Entry, Returned, Tone, Tool};
 use crate::pieces::Piece;
@@ -14,19 +15,19 @@ use std::rc::Rc;
 
 mod view;
 
-/// The rows of so many entries are kept.
+/// The rows of this many entries are kept.
 const KEPT: usize = 512;
-/// A call whose result may still come; more than this are not open at once.
+/// At most this many calls with an id are remembered while their result may still come.
 const OPEN_CALLS: usize = 1024;
 
-/// Whether the chosen entry is the one before or behind.
+/// Whether to choose the entry before or after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choose {
     Before,
     Behind,
 }
 
-/// The first row that is seen.
+/// The first visible row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     entry: usize,
@@ -35,7 +36,7 @@ struct Place {
 
 struct Kept {
     entry: Entry,
-    /// Unfolded or folded by the person.
+    /// Whether the person has unfolded or folded it.
     open: Option<bool>,
     rows: Option<Rc<[Line<'static>]>>,
 }
@@ -48,25 +49,25 @@ pub struct Conversation {
     /// Everything is unfolded unless the person has folded it.
     all_open: bool,
     chosen: Option<usize>,
-    /// The end is in view and stays there.
+    /// The end is in view, and the view follows it.
     follows: bool,
     top: Place,
-    /// Something has come below what is seen.
+    /// Something has been added below the view.
     news: bool,
-    /// To be brought into view with its first row.
+    /// The entry whose first row is to be brought into view.
     reveal: Option<usize>,
-    /// Where the text begins that is still being written.
+    /// The first entry of the text that is still being written.
     writing: Option<usize>,
-    /// Calls that have not come back: with a name, and without.
+    /// Calls without a result so far: with an id, and without.
     calls: HashMap<String, usize>,
     nameless: VecDeque<usize>,
-    /// The question that was shown last, and where it stands.
+    /// The question that was shown last, and its entry.
     asked: Option<(String, usize)>,
-    /// The questions below which no answer stands yet.
+    /// The questions that have no answer in the conversation yet.
     unanswered: Vec<String>,
     /// The question that waits for an answer now.
     open_question: Option<usize>,
-    /// All of it has been in view; so far, its first so many rows.
+    /// The whole question has been in view; otherwise, how many of its first rows have been.
     question_seen: bool,
     question_rows_seen: usize,
     /// While the view follows the end, it does not move past the first row of the open question.
@@ -77,12 +78,12 @@ pub struct Conversation {
     height: usize,
     /// Entries whose rows are kept, the oldest first.
     kept: VecDeque<usize>,
-    /// The entry in each row that was drawn.
+    /// The entry in each drawn row.
     drawn: Vec<Option<usize>>,
 }
 
 impl Conversation {
-    /// `folder`: where the session works; paths are shown from there.
+    /// `folder`: where the session works; paths are shown relative to it.
     #[must_use]
     pub fn new(theme: Theme, folder: &str) -> Conversation {
         Conversation {
@@ -124,20 +125,20 @@ impl Conversation {
         self.entries.is_empty()
     }
 
-    /// A person said this.
+    /// Adds a message of a person.
     pub fn told(&mut self, text: &str) {
         self.writing = None;
         self.push(Entry::Told(text.to_owned()));
     }
 
-    /// A person answered a question.
+    /// Adds an answer to a question.
     pub fn answered(&mut self, request: &str, by: &str, allowed: bool, always: Option<&str>) {
         self.unanswered.retain(|other| other != request);
         let always = always.map(str::to_owned);
         self.push(Entry::Answered { by: by.to_owned(), allowed, always });
     }
 
-    /// The agent said or did this.
+    /// Adds what the agent said or did.
     pub fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::Saying { text } => self.write(text),
@@ -198,13 +199,13 @@ impl Conversation {
         }
     }
 
-    /// A line of ours, as the agent's would stand there.
+    /// Adds a line of ours to the conversation.
     pub fn note(&mut self, text: &str) {
         self.push(Entry::Note(Tone::Quiet, text.to_owned()));
     }
 
-    /// What the session asks now. It is shown in full, unless it is the last question that was shown: the person who
-    /// answers must see it. Only this decides what is kept in view; a question of the past is a part of the text.
+    /// Sets what the session asks now. The question is shown in full, unless it was the last question shown: the person
+    /// who answers must see it. Only this decides what is kept in view; an earlier question is part of the text.
     pub fn asks(&mut self, ask: Option<&Ask>) {
         let Some(ask) = ask else {
             (self.open_question, self.held) = (None, false);
@@ -221,7 +222,7 @@ impl Conversation {
         }
     }
 
-    /// Whether all of the question that waits for an answer has been in view: nobody allows what cannot be seen.
+    /// Whether the whole open question has been in view: a person must not allow what they cannot see.
     #[must_use]
     pub fn question_is_seen(&self) -> bool {
         self.open_question.is_none() || self.question_seen
@@ -246,7 +247,7 @@ impl Conversation {
         self.news |= !self.follows;
     }
 
-    /// Text that is still being written.
+    /// Adds text that is still being written.
     fn write(&mut self, text: &str) {
         if self.writing.is_none() {
             self.push(Entry::Said { piece: Piece::default(), below: false });
@@ -257,13 +258,13 @@ impl Conversation {
             *rows = None;
         }
         self.news |= !self.follows;
-        // A block can only have ended where a line has; one line alone is cut when it is whole.
+        // A block can end only at a line end; a single line is split when it is complete.
         if text.contains('\n') {
             self.split_last();
         }
     }
 
-    /// A whole text. What was shown of it while it was being written is replaced by it.
+    /// Adds a complete text. It replaces what was shown while it was being written.
     fn said(&mut self, text: &str) {
         if let Some(start) = self.writing.take() {
             self.entries.truncate(start);
@@ -304,7 +305,7 @@ impl Conversation {
                 let result = Returned { text: text.clone(), failed: *failed };
                 let place = match call {
                     Some(id) => self.calls.remove(id),
-                    // Of calls without a name the oldest comes back first.
+                    // Of calls without an id, the oldest returns first.
                     None => self.nameless.pop_front(),
                 };
                 match place.and_then(|place| self.entries.get_mut(place)) {
@@ -323,7 +324,7 @@ impl Conversation {
         }
     }
 
-    /// A subagent's conversation stands at the side; none of it is the answer.
+    /// A subagent's conversation is indented; none of it is the answer.
     fn below(&mut self, fact: &Fact) {
         match fact {
             Fact::ToolCalled { .. } | Fact::ToolReturned { .. } => self.tool(fact, true),
@@ -335,8 +336,6 @@ impl Conversation {
             other => self.fact(other),
         }
     }
-
-    // What the person does to it.
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use crate::clean::clean;
 
-/// So many unchanged lines are shown around a change.
+/// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 2;
-/// Up to this many pairs of lines the shortest list of changes is looked for; above it everything that differs is shown
+/// Up to this many pairs of lines the shortest list of changes is computed; above it everything that differs is shown
 /// as removed and added.
 const PAIRS: usize = 250_000;
 
@@ -13,7 +13,7 @@ pub enum Changed {
     Same(String),
     Removed(String),
     Added(String),
-    /// So many unchanged lines are left out.
+    /// This many unchanged lines are left out.
     Skipped(usize),
 }
 
@@ -86,7 +86,7 @@ fn near_changes(all: Vec<Changed>) -> Vec<Changed> {
             Some(_) | None => shown.push(Changed::Skipped(1)),
         }
     }
-    // What lies before and behind all changes is of no interest.
+    // Lines before the first and after the last change are left out without a mark.
     let begin = usize::from(matches!(shown.first(), Some(Changed::Skipped(_))));
     let end = usize::from(matches!(shown.last(), Some(Changed::Skipped(_))) && shown.len() > begin);
     shown.truncate(shown.len() - end);

@@ -1,13 +1,13 @@
-//! One thing in a conversation, as it is kept to be drawn.
+//! One entry of a conversation, as it is kept for drawing.
 
 use crate::pieces::Piece;
 use ostler_core::fact::{Ask, Edit};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
-    /// A person said this.
+    /// A message of a person.
     Told(String),
-    /// The agent said this, or a part of it. `below`: a subagent did.
+    /// Text of the agent, or a part of it. `below`: of a subagent.
     Said {
         piece: Piece,
         below: bool,
@@ -31,7 +31,7 @@ pub struct Tool {
     pub detail: String,
     pub edits: Vec<Edit>,
     pub result: Option<Returned>,
-    /// A subagent called it.
+    /// Whether a subagent called it.
     pub below: bool,
 }
 
@@ -48,7 +48,7 @@ pub enum Tone {
 }
 
 impl Entry {
-    /// Whether there is more of it than is shown at first.
+    /// Whether it can have more than is shown at first.
     pub fn folds(&self) -> bool {
         match self {
             Entry::Tool(_) | Entry::Told(_) => true,
@@ -58,8 +58,8 @@ impl Entry {
         }
     }
 
-    /// Whether a row is left free between the two.
-    pub fn stands_apart_from(&self, before: &Entry) -> bool {
+    /// Whether a blank row is drawn between the two.
+    pub fn needs_gap_after(&self, before: &Entry) -> bool {
         match (before, self) {
             (Entry::Tool(_), Entry::Tool(_) | Entry::Answered { .. })
             | (Entry::Question(_), Entry::Answered { .. })

@@ -1,14 +1,15 @@
-//! From one buffer to the next: the bytes that change a terminal which shows the first so that it shows the second, as one
-//! synchronised update. Nothing but what is in the cells gets out, and that is clean.
+//! From one buffer to the next: the bytes that change a terminal which shows the first so that it shows the second, as
+//! one synchronised update. Only the contents of cells are written, and those are clean.
 
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::style::{Color, Modifier};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// Takes the whole screen: the alternate one, with marked pastes and reports of the mouse wheel and of clicks.
+/// Takes over the whole screen: the alternate screen, with bracketed paste and reports of the mouse wheel and of
+/// clicks.
 pub const ENTER: &str = "\x1b[?1049h\x1b[?2004h\x1b[?1000h\x1b[?1006h\x1b[0m\x1b[2J";
-/// Gives it back as it was.
+/// Restores the screen as it was.
 pub const LEAVE: &str = "\x18\x1b\\\x1b[?2026l\x1b[0m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// What a terminal shows now.
@@ -19,12 +20,13 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// What the terminal shows is not known any more.
+    /// What the terminal shows is unknown from now on.
     pub fn forget(&mut self) {
         *self = Frames::default();
     }
 
-    /// The bytes that lead to this, none when there is nothing to change. `cursor`: column and row, where there is one.
+    /// The bytes that change the terminal to this buffer, empty when nothing changes. `cursor`: column and row, where
+    /// there is one.
     pub fn next(&mut self, buffer: Buffer, cursor: Option<(u16, u16)>) -> String {
         let known = self.shown.take().filter(|shown| shown.area == buffer.area);
         let mut out = String::new();
@@ -61,7 +63,8 @@ fn write_cells(out: &mut String, cells: &[(u16, u16, &Cell)]) {
             style = wanted;
         }
         out.push_str(cell.symbol());
-        // Terminals do not agree on the width of what is put together; where the cursor is then is said outright.
+        // Terminals disagree on the width of combined characters, so the cursor position is written explicitly after
+        // them.
         let plain = cell.symbol().chars().nth(1).is_none() && cell.symbol().width() == 1;
         next = plain.then_some((x + 1, *y));
     }
@@ -120,7 +123,8 @@ fn write_colour(out: &mut String, colour: Color, base: u8) {
     _ = write!(out, ";{}", base + number);
 }
 
-/// The rows of a buffer as text with colours, for a terminal that goes on below; without blank rows before and behind.
+/// The rows of a buffer as text with colours, for a terminal that continues below; without blank rows at the beginning
+/// and the end.
 #[must_use]
 pub fn lines(buffer: &Buffer) -> String {
     let width = buffer.area.width;

@@ -1,4 +1,4 @@
-//! The lines that a person is writing: editing as in a shell, lines that were sent before, several rows of it in view.
+//! The lines that a person is writing: editing as in a shell, a history of sent lines, several rows in view.
 
 use crate::keys::Key;
 use crate::theme::Theme;
@@ -12,22 +12,22 @@ use unicode_segmentation::GraphemeCursor;
 /// The mark before the first row.
 const MARK: &str = "› ";
 const MARK_COLUMNS: usize = 2;
-/// Of a longer text only what is around the cursor is measured.
+/// Of a longer text only the part around the cursor is measured.
 const AROUND: usize = 16 * 1024;
-/// So many lines that were sent are remembered.
+/// How many sent lines are remembered.
 const REMEMBERED: usize = 500;
 
 #[derive(Debug)]
 pub struct Input {
     text: String,
-    /// In bytes, at the edge of what a person sees as a character.
+    /// In bytes, at the edge of a grapheme.
     cursor: usize,
     /// What was deleted last.
     deleted: String,
-    /// The key before deleted as well: what is deleted next joins it.
+    /// The previous key deleted, too: what is deleted next is joined with it.
     deleting: bool,
     sent: Vec<String>,
-    /// Which of those is in the line, and what was there before.
+    /// Which of the sent lines is shown, and the text before it.
     recalled: Option<(usize, String)>,
     columns: usize,
     /// The column to which the cursor goes back when it moves over shorter rows.
@@ -63,14 +63,14 @@ impl Input {
         self.set("");
     }
 
-    /// Empties it; the arrow up brings it back.
+    /// Empties it; the up arrow brings the text back.
     pub fn give_up(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.remember(&text);
         self.clear();
     }
 
-    /// A line that was sent, for the arrow up.
+    /// Remembers a sent line, for the up arrow.
     pub fn remember(&mut self, text: &str) {
         if self.sent.last().is_some_and(|last| last == text) || text.trim().is_empty() {
             return;
@@ -87,7 +87,7 @@ impl Input {
         (self.recalled, self.column) = (None, None);
     }
 
-    /// Keys that mean nothing to a text change nothing.
+    /// Handles a key. Keys that do not concern a text change nothing.
     pub fn press(&mut self, key: Key) {
         let deleting = std::mem::take(&mut self.deleting);
         let column = self.column.take();
@@ -105,7 +105,7 @@ impl Input {
             Key::End => self.cursor = self.line_end(),
             Key::DeleteBefore => self.delete(self.line_start()..self.cursor, deleting),
             Key::DeleteAfter => {
-                // At the end of a line the line end itself.
+                // At the end of a line, deletes the line end.
                 let end = if self.line_end() == self.cursor { self.after() } else { self.line_end() };
                 self.delete(self.cursor..end, deleting);
             }
@@ -141,7 +141,7 @@ impl Input {
     fn insert(&mut self, text: &str) {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
-        // What was typed may have joined what stands before or behind it.
+        // What was typed may have combined with the character before or after it.
         let mut edge = GraphemeCursor::new(self.cursor, self.text.len(), true);
         if !edge.is_boundary(&self.text, 0).unwrap_or(true) {
             self.cursor = edge.next_boundary(&self.text, 0).ok().flatten().unwrap_or(self.text.len());
@@ -153,7 +153,7 @@ impl Input {
         self.cursor = range.start;
     }
 
-    /// Deletes so that it can be put back; what is deleted in a row is one text.
+    /// Deletes text so that it can be put back; several deletions in a row are put back as one text.
     fn delete(&mut self, range: Range<usize>, joins: bool) {
         if range.is_empty() {
             self.deleting = joins;
@@ -200,7 +200,7 @@ impl Input {
         self.text[self.cursor..].find('\n').map_or(self.text.len(), |end| self.cursor + end)
     }
 
-    /// One row up, or from the first row to what was sent before.
+    /// One row up, or from the first row to the line sent before.
     fn up(&mut self, column: Option<usize>) {
         let rows = self.rows();
         let row = self.row_of_cursor(&rows);
@@ -227,7 +227,7 @@ impl Input {
             used += width;
             place += grapheme.len();
         }
-        // The place behind a row that goes on is in the next one.
+        // The position after a wrapped row belongs to the next row.
         if place == rows[to].end && to + 1 < rows.len() && place > rows[to].start {
             let mut edge = GraphemeCursor::new(place, self.text.len(), true);
             place = edge.prev_boundary(&self.text, 0).ok().flatten().unwrap_or(rows[to].start);
@@ -264,19 +264,19 @@ impl Input {
         }
     }
 
-    /// How many rows it takes in a window of this width, and at most.
+    /// How many rows it takes in a window of this width, at most `most`.
     pub fn height(&mut self, columns: usize, most: usize) -> usize {
         self.columns = columns;
         self.rows().len().clamp(1, most.max(1))
     }
 
-    /// Draws it and says where the cursor is.
+    /// Draws it and returns the position of the cursor.
     pub fn render(&mut self, area: Rect, buffer: &mut Buffer, theme: Theme) -> (u16, u16) {
         self.columns = usize::from(area.width);
         let rows = self.rows();
         let row = self.row_of_cursor(&rows);
         let height = usize::from(area.height).max(1);
-        // The cursor's row is in view, and as much before it as there is room for.
+        // The cursor's row is in view, with as many rows before it as fit.
         let first = (row + 1).saturating_sub(height).min(rows.len().saturating_sub(height));
         for (number, range) in rows.iter().enumerate().skip(first).take(height) {
             let mark = if number == 0 && range.start == 0 { MARK } else { "  " };
@@ -292,7 +292,7 @@ impl Input {
         (x.min(area.right().saturating_sub(1)), y)
     }
 
-    /// The parts of the text that stand in one row each. Never empty.
+    /// The parts of the text that are in one row each. Never empty.
     fn rows(&self) -> Vec<Range<usize>> {
         let room = self.columns.saturating_sub(MARK_COLUMNS + 1).max(1);
         let window = self.window();
@@ -314,7 +314,7 @@ impl Input {
         rows
     }
 
-    /// Around the cursor, from the beginning of a line where there is one near.
+    /// The part around the cursor, from the beginning of a line if there is one near.
     fn window(&self) -> Range<usize> {
         let floor = |mut place: usize| {
             while !self.text.is_char_boundary(place) {
@@ -333,7 +333,7 @@ impl Input {
     }
 }
 
-/// How much of a line stands in its first row, when it does not fit into one.
+/// How much of a line is in its first row, when it does not fit into one.
 fn row_length(line: &str, room: usize) -> Option<usize> {
     let (mut used, mut place, mut word) = (0, 0, None);
     for (grapheme, width) in shown_graphemes(line) {
@@ -341,7 +341,7 @@ fn row_length(line: &str, room: usize) -> Option<usize> {
             return None;
         }
         if used + width > room {
-            // A space that does not fit stays behind its word, unseen.
+            // A space that does not fit stays after its word, invisible.
             if grapheme == " " {
                 return Some(place + 1);
             }
@@ -356,7 +356,7 @@ fn row_length(line: &str, room: usize) -> Option<usize> {
     None
 }
 
-/// Every character takes some room, so that the cursor is where it seems to be.
+/// Every character has a width, so that the cursor is where it seems to be.
 fn shown_graphemes(text: &str) -> impl Iterator<Item = (&str, usize)> {
     use unicode_segmentation::UnicodeSegmentation;
     text.graphemes(true).map(|grapheme| {
@@ -372,7 +372,7 @@ fn shown_width(text: &str) -> usize {
     shown_graphemes(text).map(|(_, width)| width).sum()
 }
 
-/// What has no width, or would move the cursor, has a sign instead.
+/// Characters without width, or that would move the cursor, are replaced by a sign.
 fn shown(grapheme: &str) -> &str {
     match grapheme {
         "\n" | "\r\n" => "",

@@ -1,10 +1,10 @@
-//! What the bytes of a keyboard and a mouse mean. Half a character or half a sequence waits for the rest; an unknown
-//! sequence is dropped whole, so that it leaves no rubbish in the line.
+//! What the bytes of a keyboard and a mouse mean. An incomplete character or sequence waits for the rest; an unknown
+//! sequence is dropped as a whole, so that no part of it appears in the line.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Text(char),
-    /// A character of what was pasted, line ends and all. It is text, and never a command.
+    /// A character of pasted text, including line ends. It is text, and never a command.
     Pasted(char),
     Enter,
     /// A line end that is part of the text: Alt-Enter, Ctrl-J.
@@ -61,7 +61,7 @@ pub enum Key {
     Tab,
     /// Shift-Tab.
     BackTab,
-    /// The key itself; see [`Keys::escape`].
+    /// The Escape key itself; see [`Keys::escape`].
     Escape,
 }
 
@@ -79,13 +79,13 @@ enum Next {
 }
 
 impl Keys {
-    /// Whether an escape came alone: the key itself, or the beginning of a sequence whose rest is still on its way.
+    /// Whether an escape came alone: it is the key itself, or the beginning of a sequence whose rest is still to come.
     #[must_use]
     pub fn has_lone_escape(&self) -> bool {
         self.unfinished == [0x1b]
     }
 
-    /// Nothing has followed an escape that came alone, so it was the key.
+    /// To be called when nothing has followed an escape that came alone: it was the key.
     pub fn escape(&mut self) -> Option<Key> {
         self.has_lone_escape().then(|| {
             self.unfinished.clear();
@@ -96,7 +96,8 @@ impl Keys {
     pub fn read(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut rest = std::mem::take(&mut self.unfinished);
         let (mut keys, mut place) = (Vec::new(), 0);
-        // An escape that came alone was a key of its own, unless a sequence goes on: Escape and later Enter is not Alt-Enter.
+        // An escape that came alone was the key itself, unless a sequence continues it: Escape and later Enter is not
+        // Alt-Enter.
         if rest == [0x1b] && !self.pasting && !matches!(bytes.first(), Some(b'[' | b'O')) {
             rest.clear();
             keys.push(Key::Escape);
@@ -124,7 +125,7 @@ impl Keys {
     fn next(&self, bytes: &[u8]) -> Next {
         match bytes {
             [] | [0x1b] => Next::Unfinished,
-            // Only the end of the paste is a sequence in it.
+            // In a paste, only the sequence that ends it counts.
             [0x1b, ..] if self.pasting && !could_end_paste(bytes) => Next::Key(1, None),
             [0x1b, b'[', rest @ ..] => sequence(rest),
             [0x1b, b'O'] => Next::Unfinished,
@@ -185,7 +186,7 @@ fn control(byte: u8) -> Option<Key> {
     }
 }
 
-/// Inside a paste nothing is a command, least of all the end of a line.
+/// In a paste nothing is a command, especially not a line end.
 fn pasted(byte: u8, bytes: &[u8]) -> Next {
     match byte {
         b'\r' if bytes.get(1) == Some(&b'\n') => Next::Key(2, Some(Key::Pasted('\n'))),
@@ -260,7 +261,7 @@ fn letter_key(letter: u8, parameters: &[u8]) -> Option<Key> {
             b"3" => Some(Key::Delete),
             b"5" => Some(Key::PageUp),
             b"6" => Some(Key::PageDown),
-            // Shift-Enter or Alt-Enter of a terminal that tells them apart.
+            // Shift-Enter or Alt-Enter, from a terminal that reports them.
             b"27" if matches!(modifier, b"2;13" | b"3;13") => Some(Key::NewLine),
             _ => None,
         },

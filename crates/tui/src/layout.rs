@@ -1,4 +1,4 @@
-//! The rows of one entry in a window of a certain width.
+//! The rows of one entry in a window of some width.
 
 use crate::clean::{clean, clean_line, clean_output, relative};
 use crate::diff::{self, Changed};
@@ -11,13 +11,13 @@ use ostler_core::fact::{Ask, Edit};
 use ostler_core::limits::size;
 use ratatui_core::text::{Line, Span};
 
-/// So many rows of an edit are shown before it is unfolded.
+/// How many rows of an edit are shown before it is unfolded.
 const EDIT_ROWS: usize = 12;
-/// So many lines of what a person said.
+/// How many lines of a person's message.
 const TOLD_LINES: usize = 20;
-/// So many lines of a result are shown when it is unfolded; the rest is in the logs.
+/// How many lines of a result are shown when it is unfolded; the rest is in the logs.
 const RESULT_LINES: usize = 2000;
-/// A detail that is longer than this does not get the rest of its line.
+/// At most this many characters of a detail are used.
 const DETAIL: usize = 2000;
 
 /// Everything that decides how an entry looks.
@@ -99,7 +99,7 @@ fn more(lines: usize, look: &Look<'_>) -> Line<'static> {
     Line::styled(cut(&format!("  … {words}"), look.columns), look.theme.dim())
 }
 
-/// One line, then what it changes, then, unfolded, what came back.
+/// One line, then the changes, then, if unfolded, the result.
 fn tool(tool: &Tool, look: &Look<'_>) -> Vec<Line<'static>> {
     let changes: Vec<(&Edit, Vec<Changed>)> =
         tool.edits.iter().map(|edit| (edit, diff::changes(&edit.old, &edit.new))).collect();
@@ -122,7 +122,7 @@ fn tool(tool: &Tool, look: &Look<'_>) -> Vec<Line<'static>> {
         rows.push(Line::styled(cut("  no result yet", look.columns), look.theme.dim()));
     }
     if tool.below {
-        // Narrower by the bar, which was left free for it.
+        // The rows were made narrower, to leave room for the bar.
         let bar = [Span::styled("  │ ", look.theme.dim())];
         rows = rows.into_iter().map(|row| behind(&bar, row, look.theme)).collect();
     }
@@ -159,7 +159,7 @@ fn head(tool: &Tool, changes: &[(&Edit, Vec<Changed>)], look: &Look<'_>) -> Line
     Line::from(spans)
 }
 
-/// What came of it in a few words.
+/// The result in a few words.
 fn summary(tool: &Tool, changes: &[(&Edit, Vec<Changed>)], look: &Look<'_>, room: usize) -> Vec<Span<'static>> {
     let theme = look.theme;
     let mut spans = Vec::new();
@@ -202,7 +202,7 @@ fn edit_rows(changes: &[(&Edit, Vec<Changed>)], look: &Look<'_>) -> Vec<Line<'st
     let columns = look.columns.saturating_sub(2).max(1);
     let mut rows = Vec::new();
     for (edit, lines) in changes {
-        // The line above names one file; of several each has its name.
+        // The line above names a single file; with several files, each is named here.
         if changes.len() > 1 && changes.iter().any(|(other, _)| other.path != edit.path) {
             let path = relative(&clean_line(&edit.path), look.folder);
             rows.push(Line::styled(cut(&format!("  {path}"), look.columns), theme.bold()));
@@ -248,10 +248,10 @@ fn result_rows(result: &Returned, look: &Look<'_>) -> Vec<Line<'static>> {
     rows
 }
 
-/// The person who answers reads this: what [`Shown`] makes of it, row by row, and nothing else.
+/// The person who answers reads this: only what [`Shown`] makes of it, row by row.
 fn question(ask: &Ask, look: &Look<'_>) -> Vec<Line<'static>> {
     const MARK: &str = "? asks ";
-    /// In a window that is narrower the mark has a row of its own, so that nothing is cut off.
+    /// In a narrower window the mark has a row of its own, so that nothing is cut off.
     const NARROW: usize = 30;
     let theme = look.theme;
     let mark = Span::styled(MARK, theme.mark().patch(theme.bold()));

@@ -1,9 +1,9 @@
-//! A conversation on a terminal: [`Conversation`] draws what was said and done into a ratatui buffer, [`Input`] the lines
-//! being written below it, [`frame`] turns two buffers into the bytes that lead from one to the other.
+//! A conversation on a terminal: [`Conversation`] draws what was said and done into a ratatui buffer, [`Input`] draws
+//! the lines being written below it, and [`frame`] turns two buffers into the bytes that lead from one to the other.
 //!
-//! Apart from [`terminal`], which is the terminal itself, nothing here reads or writes: facts and keys in, a buffer out. The
-//! chat of `ostler attach` uses it, and a dashboard can show the same widget beside others. Every text that comes from an
-//! agent goes through [`clean`] before it enters a buffer.
+//! Except for [`terminal`], which is the terminal itself, nothing here reads or writes: facts and keys in, a buffer
+//! out. The chat of `ostler attach` and the dashboard use the same widgets. Every text that comes from an agent goes
+//! through [`clean`] before it enters a buffer.
 
 pub mod clean;
 pub mod clipboard;

@@ -1,5 +1,5 @@
-//! Markdown as rows of a terminal. The text is clean before it is parsed. A line break of the text stays one: agents write
-//! for terminals.
+//! Markdown as rows of a terminal. The text is clean before it is parsed. A line break in the text stays a line break:
+//! agents write for terminals.
 
 use crate::code::Language;
 use crate::table::{Cell, table};
@@ -32,11 +32,11 @@ pub fn markdown(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> 
     writer.lines
 }
 
-/// What a block stands in: a quote, or an item of a list.
+/// What a block is in: a quote, or an item of a list.
 struct Container {
-    /// Before its first row, until that is written.
+    /// Before the first row, until that is written.
     mark: Option<Span<'static>>,
-    /// Before the others.
+    /// Before the other rows.
     rest: Span<'static>,
 }
 
@@ -55,12 +55,12 @@ struct Writer {
     theme: Theme,
     lines: Vec<Line<'static>>,
     inside: Vec<Container>,
-    /// Of the line that is being put together.
+    /// The spans of the line that is being built.
     text: Vec<Span<'static>>,
     styles: Vec<Style>,
-    /// Where the open links lead, and where their texts begin.
+    /// The targets of the open links, and where their texts begin.
     links: Vec<(String, usize)>,
-    /// The next number of each open list; `None` for one with bullets.
+    /// The next number of each open list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
     code: Option<Code>,
     rows: Option<Rows>,
@@ -78,7 +78,7 @@ impl Writer {
                 None => self.push(&text, Style::new()),
             },
             Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                // Without colour the signs say what it is.
+                // Without colour the signs mark it as code.
                 let shown = if self.theme.colour { text.to_string() } else { format!("`{text}`") };
                 self.push(&shown, self.theme.code());
             }
@@ -197,7 +197,7 @@ impl Writer {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                // An item without a text still has its mark.
+                // An item without text still has its mark.
                 if self.inside.last().is_some_and(|item| item.mark.is_some()) && self.text.is_empty() {
                     self.text.push(Span::raw(""));
                 }
@@ -235,7 +235,7 @@ impl Writer {
         }
     }
 
-    /// Where it leads stands behind it: a link that shows one address and leads to another is seen to.
+    /// Writes the target after the link, so that a person can see when the text shows another address.
     fn end_link(&mut self) {
         self.styles.pop();
         if let Some((address, start)) = self.links.pop() {
@@ -264,7 +264,7 @@ impl Writer {
         self.text.push(Span::styled(text.to_owned(), style));
     }
 
-    /// Ends what stands before, and leaves a row free unless the container begins here.
+    /// Ends the line before, and adds a blank row unless the container begins here.
     fn begin_block(&mut self) {
         self.flush();
         if !self.begins && !self.lines.is_empty() {
@@ -280,7 +280,7 @@ impl Writer {
         self.columns.saturating_sub(before).max(1)
     }
 
-    /// Writes the line that was put together.
+    /// Writes the line that was built.
     fn flush(&mut self) {
         if self.text.is_empty() || self.rows.is_some() {
             return;
@@ -294,9 +294,9 @@ impl Writer {
         }
     }
 
-    /// What stands before the next row, and before those after it.
+    /// What is written before the next row, and before the rows after it.
     fn before(&mut self) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-        // In a window with no room for a text beside its containers they are left out.
+        // In a window with no room for text beside its containers, their marks are left out.
         let narrow = self.room() < 8;
         let mut first = Vec::new();
         let mut rest = Vec::new();
@@ -316,7 +316,7 @@ impl Writer {
         self.begins = false;
     }
 
-    /// Code stands two columns in, without a frame, so that it can be copied.
+    /// Code is indented by two columns, without a frame, so that it can be copied.
     fn write_code(&mut self) {
         let Some(Code { language, text }) = self.code.take() else {
             return;

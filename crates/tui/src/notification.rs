@@ -1,14 +1,15 @@
-//! A notification of the terminal itself: it shows it as the desktop does, also over ssh, or marks its tab.
+//! A notification by the terminal itself, which shows it as a desktop notification, also over ssh, or marks its tab.
 //!
-//! Terminals have three sequences for it, and some know several and would show several. So one is chosen by what the terminal
-//! says about itself; the bell rings in any case. A terminal that does not know a sequence ignores it.
+//! There are three sequences for this. Some terminals know several of them and would show several notifications. So one
+//! sequence is chosen by what the terminal says about itself; the bell rings in any case. A terminal that does not know
+//! a sequence ignores it.
 
 use crate::{clean, cut};
 
-/// So many columns of each part are shown at most.
+/// At most this many columns of each part are shown.
 const COLUMNS: usize = 200;
 
-/// What is written for a notification. `variable`: looks up a variable of the environment.
+/// The bytes of a notification. `variable`: looks up a variable of the environment.
 #[must_use]
 pub fn sequence(title: &str, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     // A semicolon ends a field, and a number before the first one would be a command.

@@ -1,8 +1,8 @@
-//! A long text in pieces that are drawn one by one, so that text which is still being written costs what is new of it, and
-//! a huge one what is seen of it. A piece ends where a block of Markdown does; where none ends for long it ends with a line,
-//! and a block of code that is cut in two goes on as code.
+//! A long text in pieces that are drawn one by one, so that text which is still being written costs only its new part,
+//! and a huge text only its visible part. A piece ends with a block of Markdown. If no block ends for long, it ends
+//! with a line, and a block of code that is cut in two continues as code.
 
-/// A piece is this long before an end is looked for.
+/// From this length on an end of the piece is looked for.
 const ENOUGH: usize = 2 * 1024;
 /// A piece is never longer than this.
 const LONGEST: usize = 32 * 1024;
@@ -11,14 +11,14 @@ const LONGEST: usize = 32 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     pub text: String,
-    /// The line that opened the block of code in which this begins.
+    /// The line that opened the block of code in which this piece begins.
     pub fence: Option<String>,
-    /// It goes on in the middle of a block: no row is left free before it.
+    /// It continues in the middle of a block: no blank row is drawn before it.
     pub joined: bool,
 }
 
 impl Piece {
-    /// What is to be parsed.
+    /// The text to be parsed.
     pub fn source(&self) -> String {
         match &self.fence {
             Some(fence) => format!("{fence}\n{}", self.text),
@@ -26,7 +26,7 @@ impl Piece {
         }
     }
 
-    /// Cuts off what need not change any more when text is added; what is left is the piece that goes on.
+    /// Cuts off and returns the part that does not change when text is added; `self` becomes the rest.
     pub fn finished_part(&mut self) -> Option<Piece> {
         if self.text.len() < ENOUGH {
             return None;

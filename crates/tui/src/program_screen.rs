@@ -1,4 +1,5 @@
-//! The screen of a program, drawn into a part of our own: its cells with their colours, cut where there is no room.
+//! The screen of a program, drawn into a part of our own screen: its cells with their colours, cut where there is no
+//! room.
 
 use crate::clean::clean_line;
 use crate::theme::Theme;
@@ -13,14 +14,14 @@ pub fn render(rows: &[Vec<Piece>], area: Rect, buffer: &mut Buffer, theme: Theme
     for (row, y) in rows.iter().zip(area.top()..area.bottom()) {
         for piece in row {
             let style = style(piece.look, theme);
-            // What is hidden keeps its room.
+            // Hidden text is drawn as blanks.
             let text = if piece.look.hidden { " ".repeat(piece.width) } else { clean_line(&piece.text) };
             let mut column = piece.column;
             for (grapheme, wide) in graphemes(&text) {
                 if column + wide > usize::from(area.width) {
                     break;
                 }
-                // Less than the width of the area, as was just made sure.
+                // Less than the width of the area, as was just checked.
                 let x = area.x + u16::try_from(column).unwrap_or(u16::MAX - area.x);
                 buffer.set_stringn(x, y, grapheme, wide.max(1), style);
                 column += wide;

@@ -1,14 +1,15 @@
-//! That something works, told to the terminal (OSC 9;4): it shows that in its tab or in the task bar.
+//! Tells the terminal that something is in progress (OSC 9;4): it shows that in its tab or in the task bar.
 //!
-//! Terminals that do not know it show a notification with these numbers instead, so it is sent only to those that are known to
-//! understand it, from the version on that does. Inside a multiplexer the variables are those of another terminal.
+//! Terminals that do not know the sequence may show a notification with these numbers instead. So it is sent only to
+//! terminals that are known to understand it, from the version on that does. Inside a multiplexer the variables are
+//! those of another terminal.
 
-/// Something works; for how long is not known.
+/// Something is in progress; for how long is not known.
 pub const WORKS: &str = "\x1b]9;4;3;0\x1b\\";
-/// Nothing works any more.
+/// Nothing is in progress any more.
 pub const RESTS: &str = "\x1b]9;4;0;0\x1b\\";
 
-/// Whether the terminal understands it, by the variables that it sets.
+/// Whether the terminal understands the sequence, by the variables that it sets.
 #[must_use]
 pub fn is_understood(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
@@ -54,7 +55,7 @@ mod tests {
         assert!(!program("Apple_Terminal", "453") && !program("vscode", "1.99"));
         assert!(understood(&[("WT_SESSION", "x")]) && understood(&[("VTE_VERSION", "8002")]));
         assert!(!understood(&[("VTE_VERSION", "7600")]) && !understood(&[("TERM", "xterm-256color")]));
-        // Of the terminal in which the multiplexer was started.
+        // The variable comes from the terminal in which the multiplexer was started.
         assert!(!understood(&[("WT_SESSION", "x"), ("TMUX", "/tmp/tmux-0/default,1,0")]));
     }
 }

@@ -1,5 +1,5 @@
-//! A table in a window: columns as wide as they need to be, narrower ones with broken cells where there is no room, and
-//! where not even that fits each row as a list of its cells.
+//! A table in a window: columns as wide as they need to be; narrower columns with wrapped cells where there is no room;
+//! and where even that does not fit, each row as a list of its cells.
 
 use crate::theme::Theme;
 use crate::wrap::{Break, spans_width, wrap};
@@ -8,7 +8,7 @@ use ratatui_core::text::{Line, Span};
 
 pub type Cell = Vec<Span<'static>>;
 
-/// No column gets narrower than this, unless all it has is.
+/// No column gets narrower than this, unless its contents are.
 const NARROWEST: usize = 6;
 const BETWEEN: &str = " │ ";
 

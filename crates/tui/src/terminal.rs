@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// How long a terminal may accept nothing at all before it is left as it is.
+/// How long a terminal may accept nothing before writing to it is given up.
 const FOR_THE_TERMINAL: Duration = Duration::from_secs(1);
 
 /// A signal that concerns a face.
@@ -25,7 +25,7 @@ pub enum Signal {
     HangUp,
     /// The process is asked to exit.
     Terminate,
-    /// The window has another size.
+    /// The window has a new size.
     Resized,
     /// The process was stopped and continues.
     Continued,
@@ -34,7 +34,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Those that ask a face to leave.
+    /// The signals that ask a face to exit.
     pub const LEAVING: [Signal; 4] = [Signal::Interrupt, Signal::Quit, Signal::HangUp, Signal::Terminate];
     /// All of them, for a face that draws its own screen.
     pub const ALL: [Signal; 7] = [
@@ -61,18 +61,18 @@ impl Signal {
     }
 }
 
-/// Signals as something to wait for; from then on they do nothing else in this process.
+/// Signals as something to wait for; from then on they have no other effect in this process.
 #[derive(Debug)]
 pub struct Signals(ostler_sys::signals::Signals);
 
 impl Signals {
-    /// Before any thread is started.
+    /// To be called before any thread is started.
     pub fn take(wanted: &[Signal]) -> io::Result<Signals> {
         let wanted: Vec<_> = wanted.iter().map(|signal| signal.of_kernel()).collect();
         Ok(Signals(ostler_sys::signals::Signals::take(&wanted)?))
     }
 
-    /// The next that has arrived, without waiting.
+    /// The next signal that has arrived, without waiting.
     pub fn next(&self) -> io::Result<Option<Signal>> {
         let number = self.0.next()?;
         Ok(number.and_then(|number| Signal::ALL.into_iter().find(|signal| signal.of_kernel().as_raw() == number)))
@@ -90,11 +90,11 @@ impl AsFd for Signals {
 pub enum Event {
     /// Keys were typed.
     Keys(Vec<u8>),
-    /// The window has another size.
+    /// The window has a new size.
     Resized,
     /// The process was stopped and continues: another program had the terminal.
     Continued,
-    /// The process is asked to stop for a while; see [`Terminal::suspend`].
+    /// The process is asked to suspend itself; see [`Terminal::suspend`].
     Suspend,
     /// The process is asked to exit.
     Leave,
@@ -105,17 +105,17 @@ pub enum Event {
 /// What [`Terminal::wait`] waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
-    /// Keys are read. A face that has no room for more leaves them where they are.
+    /// Whether keys are read. A face that has no room for more leaves them unread.
     pub keys: bool,
-    /// Room for what was not written yet.
+    /// Whether to wait for room for what was not written yet.
     pub room: bool,
     /// Descriptors of other things.
     pub others: &'a [Interest<'a>],
-    /// Not longer than this.
+    /// No longer than this.
     pub until: Option<Instant>,
 }
 
-/// What it has waited for.
+/// What [`Terminal::wait`] returns.
 #[derive(Debug, Default)]
 pub struct Woken {
     /// What happened at the terminal, in order.
@@ -149,7 +149,8 @@ impl Terminal {
         self.tty.size()
     }
 
-    /// Writes text, however long the terminal takes. One that is gone shows nothing, and says so as an event.
+    /// Writes text, however long the terminal takes. A terminal that is gone shows nothing; an event reports that it is
+    /// gone.
     pub fn show(&self, text: &[u8]) -> io::Result<()> {
         self.tty.write_all(text, None).map(|_| ())
     }
@@ -169,7 +170,7 @@ impl Terminal {
         !self.unwritten.is_empty()
     }
 
-    /// Whether writing to it has failed because it is gone.
+    /// Whether writing has failed because the terminal is gone.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone
@@ -196,7 +197,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// Writes what is left and this behind it, to a terminal that may be gone or accept nothing. `false`: it did not take it.
+    /// Writes what is left and then this, to a terminal that may be gone or accept nothing. `false`: the terminal did
+    /// not accept it.
     pub fn put_last(&mut self, text: &[u8]) -> bool {
         self.unwritten.extend_from_slice(text);
         let taken = self.tty.write_all(&self.unwritten[self.written..], Some(FOR_THE_TERMINAL));
@@ -204,15 +206,15 @@ impl Terminal {
         matches!(taken, Ok(true))
     }
 
-    /// Stops this process as Ctrl-Z does, with the modes that a shell expects. Returns when it continues. `false`: the
-    /// terminal is another program's now.
+    /// Stops this process as Ctrl-Z does, with the modes that a shell expects. Returns when the process continues.
+    /// `false`: another program has the terminal now.
     pub fn suspend(&mut self) -> io::Result<bool> {
         self.tty.restore_modes();
         ostler_sys::signals::stop()?;
         Ok(self.tty.set_modes().is_ok())
     }
 
-    /// Waits until something happens, or until the time is up. What was put is written meanwhile.
+    /// Waits for an event, or until the time is up. What was put is written meanwhile.
     pub fn wait(&mut self, wait: &Wait<'_>) -> io::Result<Woken> {
         let mut interests = vec![Interest::read(self.signals.as_fd())];
         interests.extend(wait.keys.then(|| Interest::read(self.tty.keyboard())));
@@ -239,7 +241,7 @@ impl Terminal {
             events.push(match signal {
                 Signal::Resized => Event::Resized,
                 Signal::Suspend => Event::Suspend,
-                // The kernel says this also to those who have just lost the terminal.
+                // The kernel sends this signal also to a process that has just lost the terminal.
                 Signal::Continued if self.tty.set_modes().is_ok() => Event::Continued,
                 Signal::Continued => Event::Gone,
                 Signal::Interrupt | Signal::Quit | Signal::HangUp | Signal::Terminate => Event::Leave,
@@ -273,13 +275,13 @@ impl Lines {
         Lines::default()
     }
 
-    /// Readable when a line was typed; `None` when no line will come any more.
+    /// Readable when a line was typed; `None` when no more lines will come.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.ended).then(stdin)
     }
 
-    /// A line, if a whole one has been typed.
+    /// A line, if a complete one has been typed.
     pub fn read(&mut self) -> io::Result<Option<String>> {
         let mut buffer = [0; 4096];
         match read_keys(&mut buffer)? {

@@ -1,5 +1,6 @@
-//! How each kind of text looks. Only the sixteen colours of the terminal itself, none for ordinary text, and no background,
-//! so that it reads on light and dark ones; where there is no colour (`NO_COLOR`) the same is told by weight and signs.
+//! How each kind of text looks. Only the sixteen colours of the terminal itself, none for ordinary text, and no
+//! background, so that it can be read on light and dark backgrounds. Where there is no colour (`NO_COLOR`), weight and
+//! signs show the same.
 
 use ratatui_core::style::{Color, Modifier, Style};
 
@@ -45,7 +46,7 @@ impl Theme {
 
     #[must_use]
     pub fn link(self) -> Style {
-        // No colour: blue, which is usual, is hard to read on black.
+        // No colour: the usual blue is hard to read on black.
         Style::new().add_modifier(Modifier::UNDERLINED)
     }
 
@@ -79,13 +80,13 @@ impl Theme {
         self.fg(Color::Red)
     }
 
-    /// What runs, or asks for attention. Not yellow, which cannot be seen on white.
+    /// What runs, or asks for attention. Not yellow, which is invisible on white.
     #[must_use]
     pub fn mark(self) -> Style {
         self.fg(Color::Magenta)
     }
 
-    /// The person's own.
+    /// An accent: the person's own messages and input, commands, frames.
     #[must_use]
     pub fn own(self) -> Style {
         self.fg(Color::Cyan)

@@ -1,11 +1,11 @@
-//! Styled text broken into rows: between words where there are any, between what a person sees as characters else.
+//! Styled text wrapped into rows: between words where possible, otherwise between graphemes.
 
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// So many code points of one character are shown: a tower of marks is not a character.
+/// At most this many code points of one grapheme are shown: a long stack of marks is not a character.
 const MARKS: usize = 12;
 
 /// Where a row may end.
@@ -15,7 +15,7 @@ pub enum Break {
     Anywhere,
 }
 
-/// One character of a person.
+/// One grapheme.
 struct Piece<'a> {
     text: &'a str,
     width: usize,
@@ -34,7 +34,7 @@ pub fn spans_width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|span| width(&span.content)).sum()
 }
 
-/// The text in at most so many columns, with a sign where its end is left out.
+/// The text in at most this many columns, with a sign where its end is left out.
 #[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
@@ -54,7 +54,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     shown
 }
 
-/// A path in at most so many columns: its end says more than its beginning.
+/// A path in at most this many columns: its end says more than its beginning.
 #[must_use]
 pub fn cut_front(text: &str, columns: usize) -> String {
     let all = width(text);
@@ -73,7 +73,7 @@ pub fn cut_front(text: &str, columns: usize) -> String {
     if columns > 0 { format!("…{rest}") } else { String::new() }
 }
 
-/// The characters of a text as a person sees them, each with its width.
+/// The graphemes of a text, each with its width.
 pub fn graphemes(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.graphemes(true).map(|grapheme| {
         let end = grapheme.char_indices().nth(MARKS).map_or(grapheme.len(), |(place, _)| place);
@@ -82,7 +82,7 @@ pub fn graphemes(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The rows of a text in a window of so many columns, which may end anywhere in a line.
+/// The rows of a text in a window of this many columns; a row may end anywhere in a line.
 #[must_use]
 pub fn rows_of(text: &str, columns: u16) -> Vec<String> {
     let columns = usize::from(columns).max(1);
@@ -102,14 +102,14 @@ pub fn rows_of(text: &str, columns: u16) -> Vec<String> {
     rows
 }
 
-/// A sentence in rows of so many columns, broken between words where that is possible.
+/// A sentence in rows of this many columns, wrapped between words where possible.
 #[must_use]
 pub fn rows_of_words(text: &str, columns: u16) -> Vec<String> {
     let lines = wrap(&[Span::raw(text)], usize::from(columns).max(1), &[], &[], Break::Words);
     lines.iter().map(ToString::to_string).collect()
 }
 
-/// Breaks spans into rows of at most `columns`; `first` stands before the first row, `rest` before the others.
+/// Wraps spans into rows of at most `columns`; `first` is put before the first row, `rest` before the others.
 pub fn wrap(
     spans: &[Span<'_>],
     columns: usize,
@@ -146,7 +146,7 @@ fn row(pieces: &[Piece<'_>], start: usize, room: usize, at: Break) -> (usize, us
         if piece.blank {
             chance = Some((end, end + 1));
         } else if piece.width == 2 {
-            // Between the signs of scripts that have no spaces.
+            // Between the characters of scripts without spaces.
             chance = Some((end + 1, end + 1));
         }
         used += piece.width;

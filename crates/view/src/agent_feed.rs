@@ -1,5 +1,5 @@
-//! What an agent tells, line by line, in a file of its run: facts, each with the position behind its line. Keeper and
-//! readers read it through here, so that they understand the same.
+//! What an agent reports, line by line, in a file of its run: facts, each with the position after its line. Keeper and
+//! readers use this code, so that they decode the same facts.
 
 use ostler_agents::decoder::{Decoder, OwnRecord};
 use ostler_agents::reading::Reading;
@@ -23,8 +23,8 @@ pub struct AgentFeed {
 }
 
 impl AgentFeed {
-    /// Reads `name` from this position on, which may be before what the state knows: what came before in the same turn helps
-    /// to understand what comes.
+    /// Reads `name` from this position on, which may be before what the state knows: earlier lines of the same turn
+    /// help to decode later ones.
     #[must_use]
     pub fn from(
         position: u64,
@@ -40,7 +40,7 @@ impl AgentFeed {
         AgentFeed { name, reading: Reading::from(position, decoder), position, known: state.output.understood, origin }
     }
 
-    /// Goes on where another reader has come to. What that one remembered may not be understood: then from `begins` on.
+    /// Continues where another reader has stopped. If its memory cannot be used, reads from `begins` on.
     #[must_use]
     pub fn going_on(
         heard: &Heard,
@@ -59,7 +59,7 @@ impl AgentFeed {
         self.position
     }
 
-    /// How far it has read, in whole lines, and what is to be remembered there.
+    /// How far it has read, in whole lines, and the memory of the decoder there.
     #[must_use]
     pub fn heard(&self, run: u32) -> Option<Heard> {
         let memory = self.reading.decoder.memory()?;
@@ -72,7 +72,8 @@ impl AgentFeed {
         AgentFeed { name: "err", reading: Reading::from(position, decoder), position, known: position, origin: None }
     }
 
-    /// The same without a long past: what is known to be in the middle of a line without end is not read again.
+    /// Reads from what the state knows on. The known part of a line that is too long and has no end yet is not read
+    /// again.
     #[must_use]
     pub fn behind(state: &State, (name, decoder): (&'static str, Box<dyn Decoder>), session: &Session) -> AgentFeed {
         match state.within_line() {
@@ -85,7 +86,7 @@ impl AgentFeed {
         }
     }
 
-    /// Where a line without end begins, and how far it has come.
+    /// A line that is too long and has no end yet: where it begins, and how far it has been read.
     #[must_use]
     pub fn long_line(&self) -> Option<LongLine> {
         self.reading.long_line().map(|(start, to)| LongLine { start, to })
@@ -96,7 +97,7 @@ impl AgentFeed {
         Pieces::open(run, self.name, self.position)
     }
 
-    /// New facts of the next piece, each with the position behind its line; `None` when there is no further piece.
+    /// New facts of the next piece, each with the position after its line; `None` when there is no further piece.
     pub fn read(&mut self, pieces: &mut Pieces) -> Result<Option<Vec<(u64, Fact)>>, StoreError> {
         let Some(bytes) = pieces.next(&mut self.position)? else {
             return Ok(None);
@@ -104,7 +105,8 @@ impl AgentFeed {
         let mut found = Vec::new();
         let origin = self.origin.as_deref();
         self.reading.feed(bytes, |place, fact| {
-            // An agent may name the original as it starts in a terminal, and the copy with its first prompt.
+            // An agent may name the original conversation when it starts in a terminal, and the copy only with its
+            // first prompt.
             let is_origin = place.start == 0 && origin.is_some_and(|origin| names(&fact, origin));
             if place.end > self.known && !is_origin {
                 found.push((place.end, fact));
@@ -113,12 +115,12 @@ impl AgentFeed {
         Ok(Some(found))
     }
 
-    /// How the turn went of an agent that has ended without saying so.
+    /// How the turn of an agent went that has ended without reporting it.
     pub fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         self.reading.decoder.turn_end_at_exit(exit, complaint)
     }
 
-    /// The agent's names for what it has said in a turn that is not over.
+    /// The agent's ids of what it has said in a turn that is not over.
     #[must_use]
     pub fn messages_so_far(&self) -> Vec<String> {
         self.reading.decoder.messages_so_far()
@@ -130,7 +132,7 @@ impl AgentFeed {
     }
 }
 
-/// Whether it says that the agent is at this conversation.
+/// Whether the fact names this conversation.
 fn names(fact: &Fact, conversation: &str) -> bool {
     match fact {
         Fact::Native { id } => id == conversation,

@@ -1,5 +1,5 @@
-//! Writing the outcome, once. The keeper does it at the end of a run; where no helper is left, the next command that is
-//! more than a look does it in its place.
+//! Writing the outcome, once. The keeper does it at the end of a run. If no helper is left, the next command that does
+//! more than read does it instead.
 
 use crate::fate::{Ended, Fate};
 use crate::last;
@@ -11,6 +11,7 @@ use ostler_core::life::State;
 use ostler_core::moment;
 use ostler_core::outcome::{Closing, Kind, Outcome, Source};
 use ostler_core::record::{Mode, Session};
+use ostler_core::view::View;
 use ostler_store::folder::{Folder, RunFolder, session_size};
 use ostler_store::journal::Journal;
 use ostler_store::{RunRecord, StoreError, branch, limits};
@@ -20,7 +21,7 @@ use rustix::fs::OFlags;
 use serde_json::Value;
 use std::path::Path;
 
-/// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
+/// Publishes the outcome and returns the valid one: that of another process, if it was first.
 pub fn publish(
     folder: &Folder,
     run: &RunFolder,
@@ -37,8 +38,8 @@ pub fn publish(
     {
         outcome.cause = words;
     }
-    let struck = limits::struck(session, record);
-    if let Some(words) = &struck {
+    let limit_hit = limits::limit_hit(session, record);
+    if let Some(words) = &limit_hit {
         outcome.cause = format!("{}; {words}", outcome.cause);
     }
     let missing = state.missing_output();
@@ -48,14 +49,14 @@ pub fn publish(
     if outcome.kind == Kind::Failed
         && outcome.source == Source::Exit
         && record.plan.speaks().converses()
-        // Who was killed from outside did not end for what it complained of before.
+        // A process that was killed from outside did not end because of what it had printed before.
         && !outcome.signal.is_some_and(is_from_outside)
         && let Some(words) = last::complaint_of(run.dir())?
     {
-        // It had no turn to tell it in.
+        // It had no turn in which it could report the reason.
         outcome.cause = format!("{}: {words}", outcome.cause);
     }
-    // Of a conversation that went wrong, why is what a person wants to read.
+    // For a conversation that went wrong, a person wants to read why.
     let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks().converses();
     let last = match went_wrong {
         true => Some(outcome.cause.clone()),
@@ -74,27 +75,27 @@ pub fn publish(
         maybe_delivered: state.mail.maybe_delivered.iter().map(|message| message.n).collect(),
         inbox: state.inbox,
         last,
-        // Who is struck and gone in a moment was seen by nobody before.
-        alarm: state.alarm.clone().or(struck).or(missing),
+        // A limit that ended the run quickly has not been reported before.
+        alarm: state.alarm.clone().or(limit_hit).or(missing),
         helpers: folder.helpers().iter().filter_map(|helper| serde_json::to_value(&helper.process).ok()).collect(),
         ..of(session, run.number)
     };
     outcome.closing = Some(Box::new(closing));
     let mut written = folder.even_when_full(|| run.publish_outcome(&outcome, record));
-    // That it has ended matters more than a copy of what it said last: `logs` has all of it.
+    // That it has ended matters more than a copy of its last answer: `logs` has all of it.
     if written.as_ref().is_err_and(StoreError::is_full_disk) && shorten(&mut outcome) {
         written = folder.even_when_full(|| run.publish_outcome(&outcome, record));
     }
     written?;
     let published = run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })?;
-    // By what was published: whose was first may have read less than we have.
+    // From the published outcome: the process that was first may have read less of the inbox than we have.
     if let Some(closing) = &published.closing {
         folder.write_summary(run, closing.inbox);
     }
     Ok(Outcome { closing: None, ..published })
 }
 
-/// What a job has noted as its result, when that is the result.
+/// What a job has noted as its result, if that agrees with the outcome.
 fn last_word_of_job(folder: &Folder, kind: Kind) -> Result<Option<String>, StoreError> {
     let steps = folder.dir().read(STEPS).map_err(StoreError::io(STEPS))?.unwrap_or_default();
     let ends = steps.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
@@ -103,7 +104,7 @@ fn last_word_of_job(folder: &Folder, kind: Kind) -> Result<Option<String>, Store
     Ok(noted.filter(|(succeeded, _)| *succeeded == (kind == Kind::Succeeded)).map(|(_, words)| words))
 }
 
-/// So much of an answer has room in an outcome on a full disk.
+/// How much of an answer is kept in an outcome on a full disk.
 const SHORT: usize = 1024;
 
 /// Cuts a long answer and says so. False when there is nothing to cut.
@@ -117,12 +118,12 @@ fn shorten(outcome: &mut Outcome) -> bool {
     true
 }
 
-/// Whether a signal is sent by somebody, and not by the kernel for a fault of the program.
+/// Whether a signal is sent from outside, and not by the kernel for a fault of the program.
 fn is_from_outside(signal: i32) -> bool {
     [1, 2, 9, 15].contains(&signal)
 }
 
-/// What is known at the end of a session of which nothing else is.
+/// What is always known at the end of a session.
 #[must_use]
 pub fn of(session: &Session, run: u32) -> Closing {
     Closing {
@@ -146,15 +147,16 @@ pub fn of(session: &Session, run: u32) -> Closing {
     }
 }
 
-/// Records the end of a run that ended with nobody there. Does nothing while anyone of it lives, or when it is recorded.
-pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
-    let view = look_at(Depth::Standing, folder, false)?;
+/// Records the end of a run that ended while no helper was alive, as a caller has just seen (`view`). Does nothing when
+/// the end is already recorded.
+pub fn record_if_lost(folder: &Folder, view: &View) -> Result<(), StoreError> {
     if !view.ended || view.run == 0 {
         return Ok(());
     }
     let run = folder.run(view.run)?;
-    if run.outcome()?.is_some() {
-        // Everybody sees it before its writer has synced its name, and anyone who asks is about to tell a person.
+    if run.has_outcome()? {
+        // The outcome is visible before its writer has synced its name, and the caller is about to report it to a
+        // person.
         return run.dir().sync().map_err(StoreError::io("outcome.json"));
     }
     let name = "keeper.lock";
@@ -162,7 +164,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     let Some(_held) = lock::try_exclusive(file).map_err(StoreError::io(name))? else {
         return Ok(());
     };
-    // Its next run may have begun before the lock was ours.
+    // Its next run may have begun before we had the lock.
     let again = look_at(Depth::Standing, folder, false)?;
     if !again.ended || again.run != view.run || run.outcome()?.is_some() {
         return Ok(());
@@ -181,14 +183,14 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     }
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     limits::clear(&record);
-    // Whether a person wants to be told is asked by the process that sends it.
+    // The process that sends it checks whether a person wants to be notified.
     let notify = moment::of_end(&outcome, state.stop.is_some()).first().copied();
     note(Event::Ended { outcome }, notify)?;
     folder.tidy(&run);
     Ok(())
 }
 
-/// What became of the message that it died with.
+/// The event about the message that the run ended with, if any.
 fn fate_of_last(
     folder: &Folder,
     session: &Session,
@@ -196,7 +198,7 @@ fn fate_of_last(
     state: &State,
 ) -> Result<Option<Event>, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
-    // What was typed and is not known to have arrived is looked for as well.
+    // A message that was typed and is not known to have arrived is looked for as well.
     let by_sight = record.plan.mode() == Mode::Terminal && agent.is_some_and(|agent| agent.prompt().is_some());
     let typing = state.feeding().filter(|_| by_sight);
     let Some(message) = state.without_answer().or(typing) else {
@@ -204,7 +206,7 @@ fn fate_of_last(
     };
     let given = state.mail.fed.as_ref().map(|fed| fed.given.clone()).unwrap_or_default();
     let ended = Ended { folder, session, record, state, message, given: &given };
-    // What cannot be asked now may be there, or may not.
+    // If the conversation cannot be read now, it is unknown whether the message is in it.
     let fate = ended.fate(|agent, kept, marks| Ok::<_, StoreError>(kept.holds(agent, marks).ok()))?;
     let (n, place) = (message.n, message.at);
     Ok(match fate {

@@ -1,14 +1,14 @@
-//! Why a program ended, from what it printed on its standard error. Programs bury the reason: under a trace, a picture of
-//! the source, the name of the runtime, or a page of help. Pure: text in, one line out.
+//! Why a program ended, from what it printed on its standard error. The reason is often hidden: under a trace, an
+//! excerpt of the source, the name of the runtime, or a page of help. Pure: text in, one line out.
 
-/// What is said of a program that printed its help and nothing else.
+/// What is reported when a program printed its help and nothing else.
 const ONLY_HELP: &str = "it printed its help and no error; check its arguments";
 
 /// Lines that begin a part of a help text.
 const HEADINGS: [&str; 8] =
     ["usage", "options", "commands", "positionals", "arguments", "flags", "examples", "subcommands"];
 
-/// Words by which a line beside a help text is known to be the reason for it.
+/// Words that mark a line beside a help text as the reason for it.
 const FAILURES: [&str; 12] = [
     "unknown",
     "unexpected",
@@ -24,14 +24,14 @@ const FAILURES: [&str; 12] = [
     "unrecognized",
 ];
 
-/// The line that says what went wrong; `None` when there is none. A warning is no reason.
+/// The line that says what went wrong; `None` when there is none. A warning is not a reason.
 pub fn complaint(text: &str) -> Option<String> {
     let lines: Vec<&str> =
         text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !begins(line.trim(), "warning")).collect();
     if let Some(last) = lines.iter().rposition(|line| says_error(line.trim())) {
         let place = first_of_burst(&lines, last);
         let line = lines[place].trim();
-        // Some say only where it was, and what it was in the next line.
+        // Some programs print only the place, and the error in the next line.
         return Some(match lines.get(place + 1).filter(|_| line.ends_with(':')) {
             Some(next) => format!("{line} {}", next.trim()),
             None => line.to_owned(),
@@ -46,8 +46,8 @@ pub fn complaint(text: &str) -> Option<String> {
     plain.or_else(|| lines.iter().rfind(|line| !is_runtime(line))).map(|line| line.trim().to_owned())
 }
 
-/// Where the complaints begin that end with this one. What follows the first of them is mostly about its consequences: a
-/// program says why it gives up, and who started it says that it did.
+/// Where the group of error lines begins that ends with this one. The lines after the first are mostly about its
+/// consequences: a program prints why it gives up, and the program that started it prints that it did.
 fn first_of_burst(lines: &[&str], last: usize) -> usize {
     let complains = |line: &str| says_error(line.trim()) || is_plain(line) && says_failure(line);
     // Traces, and objects that are printed over several lines.

@@ -20,9 +20,9 @@ use std::ops::Deref;
 /// One thing in a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// Somebody told the agent this.
+    /// A message that the agent was given.
     Told { n: u64, text: String },
-    /// Somebody answered a question.
+    /// The answer to a question.
     Answered { request: String, by: String, allowed: bool, always: Option<String> },
     /// The agent said or did this.
     Agent(Fact),
@@ -32,7 +32,7 @@ pub enum Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     pub run: u32,
-    /// Of what the agent tells in that run; the beginning of a line.
+    /// The position in the file in which the agent reports in that run; the beginning of a line.
     pub position: u64,
 }
 
@@ -43,9 +43,10 @@ pub struct Reader<'a> {
     run: Option<Run>,
     journal_end: u64,
     places: HashMap<u64, u64>,
-    /// Things that happened when the output had reached that position, and when.
+    /// Items that happened when the output had reached that position, with their time.
     between: VecDeque<(u32, u64, Item, Timestamp)>,
-    /// When the output had been understood so far, by the journal: exact enough where nothing was noted with the output.
+    /// When the output had been decoded up to a position, by the journal: exact enough where no times were noted with
+    /// the output.
     understood: VecDeque<(u32, u64, Timestamp)>,
     /// The running turn was told to end.
     broken_off: bool,
@@ -53,7 +54,7 @@ pub struct Reader<'a> {
     in_turn: BTreeSet<u32>,
 }
 
-/// The folder of a reader: another's, or its own.
+/// The folder of a reader: borrowed, or its own.
 enum Kept<'a> {
     Borrowed(&'a Folder),
     Owned(Box<Folder>),
@@ -70,21 +71,21 @@ impl Deref for Kept<'_> {
     }
 }
 
-/// What was noted when all the output of a run had been collected.
+/// The position of what was noted after all the output of a run had been collected.
 const BEHIND_ALL: u64 = u64::MAX;
 
 struct Run {
     number: u32,
-    /// Of the file in which the agent tells.
+    /// The name of the file in which the agent reports.
     name: &'static str,
     position: u64,
     reading: Understood,
     times: Times,
-    /// By the journal.
+    /// The time of the last position that the journal notes.
     at: Option<Timestamp>,
 }
 
-/// Who understands the file.
+/// The decoder of the file.
 enum Understood {
     Output(Reading),
     /// What was said before the session was adopted, in the agent's own record.
@@ -101,7 +102,7 @@ impl<'a> Reader<'a> {
         Reader::starting(folder, Start { run: first_run, position: 0 })
     }
 
-    /// From the middle. What was told before the output reached that place is left out.
+    /// From the middle. Messages that were given before the output reached that position are left out.
     #[must_use]
     pub fn starting(folder: &'a Folder, start: Start) -> Reader<'a> {
         Reader::of(Kept::Borrowed(folder), start)
@@ -146,7 +147,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where to begin so that about this much of what the agent told is read, and whether that is all of it.
+    /// Where to begin so that about this much of what the agent reported is read, and whether that is all of it.
     pub fn start_before_end(folder: &Folder, bytes: u64) -> Result<(Start, bool), StoreError> {
         let mut left = bytes;
         for number in (1..=folder.newest_run()?).rev() {
@@ -184,9 +185,9 @@ impl<'a> Reader<'a> {
         Ok(start)
     }
 
-    /// Nothing only when there is nothing more now.
+    /// The next items. Empty only when there is nothing more now.
     fn read_part(&mut self) -> Result<Vec<(Item, Option<Timestamp>)>, StoreError> {
-        // Before everything else is read: where there is an outcome, nothing follows.
+        // Checked before everything else is read: if there is an outcome, nothing follows.
         let over = self.unended_turn_is_over()?;
         self.read_journal()?;
         let mut items = Vec::new();
@@ -208,7 +209,7 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// The run that is being read, if it has an outcome and its turn no end.
+    /// The run that is being read, if it has an outcome and its turn has no end.
     fn unended_turn_is_over(&self) -> Result<Option<u32>, StoreError> {
         let Some(number) = self.run.as_ref().map(|run| run.number).filter(|run| self.in_turn.contains(run)) else {
             return Ok(None);
@@ -216,7 +217,7 @@ impl<'a> Reader<'a> {
         Ok(self.folder.run(number)?.outcome()?.map(|_| number))
     }
 
-    /// All of a run has been read. If its agent did not live to end its turn, that is said.
+    /// All of a run has been read. If its agent ended before its turn did, an end of the turn is added.
     fn mark_cut_turn(&mut self, number: u32, items: &mut Vec<(Item, Option<Timestamp>)>) -> Result<(), StoreError> {
         if self.in_turn.remove(&number)
             && let Some(outcome) = self.folder.run(number)?.outcome()?
@@ -267,7 +268,7 @@ impl<'a> Reader<'a> {
                     self.broken_off = false;
                     continue;
                 }
-                // One that the output tells of is found there.
+                // The end of a turn that the output reports is found there.
                 Event::TurnEnded { end } if entry.out.is_none() => {
                     let end = if self.broken_off { end.after_interrupt(None) } else { end };
                     Item::Agent(Fact::TurnEnded(end))
@@ -312,7 +313,7 @@ impl<'a> Reader<'a> {
             }
         }
         take_until(between, *number, reading.end(), items);
-        // Nothing more of this run can come before what stands behind all of it.
+        // Nothing more of this run can come before the items that follow all of its output.
         if items.is_empty() && between.front().is_some_and(|(run, at, _, _)| (*run, *at) == (*number, BEHIND_ALL)) {
             take_until(between, *number, BEHIND_ALL, items);
         }
@@ -320,7 +321,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The end of a turn that its agent did not live to end.
+/// The end of a turn whose agent ended before it.
 fn cut_off(outcome: &Outcome) -> TurnEnd {
     let verdict = match outcome.kind {
         Kind::Stopped | Kind::Interrupted => Verdict::Interrupted,
@@ -356,7 +357,7 @@ fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, 
     Ok(Some(Run { number, name, position, reading, times, at: None }))
 }
 
-/// What was said before the session was adopted. It was told before messages were counted.
+/// What was said before the session was adopted. Its messages have no numbers.
 fn read_past(
     folder: &RunFolder,
     reading: &mut recorded::Reading,
@@ -384,7 +385,7 @@ fn end_of(run: &Dir, name: &str) -> Result<u64, StoreError> {
     Ok(run.stat(name).map_err(StoreError::io(name))?.map_or(0, |stat| stat.size))
 }
 
-/// Where the first line begins that begins behind this position.
+/// Where the first line begins that begins after this position.
 fn next_line(run: &Dir, name: &str, mut position: u64) -> Result<u64, StoreError> {
     let Some(mut pieces) = Pieces::open(run, name, position)? else {
         return Ok(position);
@@ -400,7 +401,7 @@ fn next_line(run: &Dir, name: &str, mut position: u64) -> Result<u64, StoreError
     }
 }
 
-/// Where the line begins that stands at this position. Notes of times do not begin with lines.
+/// Where the line begins that contains this position. Notes of times do not start at the beginning of a line.
 fn line_before(run: &Dir, name: &str, position: u64) -> Result<u64, StoreError> {
     let file = match run.file(name, OFlags::RDONLY) {
         Ok(file) => File::from(file),
@@ -410,7 +411,7 @@ fn line_before(run: &Dir, name: &str, position: u64) -> Result<u64, StoreError> 
     backwards::line_start(&file, position).map_err(StoreError::io(name))
 }
 
-/// Moves what happened up to this position over.
+/// Moves the items up to this position from `between` to `items`.
 fn take_until(
     between: &mut VecDeque<(u32, u64, Item, Timestamp)>,
     run: u32,

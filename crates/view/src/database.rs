@@ -1,7 +1,8 @@
-//! Conversations that an agent keeps in SQLite: which there are, and whether what was said is in a row.
+//! Conversations that an agent stores in SQLite: which there are, and whether what was said is in a row.
 //!
-//! The agent gives the SQL ([`Queries`]). Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
-//! agent's is changed. SQLite is large: a helper that stays lets a process of its own do this.
+//! The agent gives the SQL ([`Queries`]). The database is opened for reading only. The agent's own write-ahead log is
+//! read with it, so nothing has to be flushed and no file of the agent is changed. SQLite is large: a long-lived helper
+//! uses a separate process for this.
 
 use ostler_agents::Agent;
 use ostler_agents::recorded::RecordedRow;
@@ -13,17 +14,17 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long somebody else may keep the database to themselves.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait while another process has locked the database.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whether the rows of this conversation hold all these marks, somebody's messages since then (milliseconds since 1970). A
-/// database that does not exist holds nothing.
+/// Whether the rows of this conversation contain all these marks, which are those of messages since then (milliseconds
+/// since 1970). A database that does not exist contains nothing.
 pub fn holds(agent: &dyn Agent, database: &Path, native_id: &str, since_ms: u64, marks: &[String]) -> io::Result<bool> {
     let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
     let Some(queries) = agent.queries().filter(|_| database.exists()) else {
         return Ok(wanted.is_empty());
     };
-    strike(agent, queries, database, native_id, since_ms, &mut wanted).map_err(io::Error::other)?;
+    remove_found(agent, queries, database, native_id, since_ms, &mut wanted).map_err(io::Error::other)?;
     Ok(wanted.is_empty())
 }
 
@@ -36,7 +37,7 @@ pub struct Stored {
     pub updated_ms: i64,
 }
 
-/// Every conversation that a person began, the newest first. A database that does not exist holds none.
+/// Every conversation that a person began, the newest first. A database that does not exist contains none.
 pub fn conversations(queries: &Queries, database: &Path) -> io::Result<Vec<Stored>> {
     let read = |connection: Connection| {
         let mut rows = connection.prepare(queries.conversations)?;
@@ -58,13 +59,13 @@ pub fn write_record(queries: &Queries, database: &Path, native_id: &str, to: &mu
     while let Some(row) = rows.next().map_err(io::Error::other)? {
         let bytes = |column| row.get_ref(column).and_then(|value| Ok(value.as_bytes()?)).map_err(io::Error::other);
         let row = RecordedRow { message_data: bytes(0)?, part_data: bytes(1)? };
-        // What is not JSON tells nothing.
+        // A row that is not JSON is skipped.
         to.write_all(&row.as_line().unwrap_or_default())?;
     }
     Ok(())
 }
 
-fn strike(
+fn remove_found(
     agent: &dyn Agent,
     queries: &Queries,
     database: &Path,
@@ -73,7 +74,7 @@ fn strike(
     wanted: &mut Vec<&str>,
 ) -> rusqlite::Result<()> {
     let connection = open(database)?;
-    // Only their names are sorted, newest first; what is in them is fetched one by one.
+    // Only the ids are sorted, newest first; the contents are fetched one by one.
     let mut names = connection.prepare(queries.part_ids)?;
     let mut one = connection.prepare(queries.part)?;
     let mut rows = names.query(params![native_id])?;
@@ -93,7 +94,7 @@ fn strike(
 fn open(database: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
 }
 
@@ -101,8 +102,8 @@ fn failed(database: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
     move |error| StoreError::io(database.to_string_lossy())(io::Error::other(error))
 }
 
-/// Calls `each` with every row of a conversation behind `after`, which then names the last that it took: until it takes one
-/// no more. The flag: whether the row is of the newest message.
+/// Calls `each` with every row of a conversation after `after`, until `each` returns false. `after` is then the last
+/// row that it took. The flag: whether the row belongs to the newest message.
 pub fn rows_after<E: From<StoreError>>(
     queries: &Queries,
     database: &Path,
@@ -162,7 +163,8 @@ pub fn rows_named(
     Ok(())
 }
 
-/// The row behind which so many rows of a conversation stand; `None` when it has no more than that, and how many it has then.
+/// The row after which a conversation has this many rows. `None` when it has no more than that; then the number is how
+/// many it has.
 pub fn row_before_end(
     queries: &Queries,
     database: &Path,

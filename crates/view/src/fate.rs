@@ -1,5 +1,5 @@
-//! What became of a message whose process ended before the turn did. Never guessed: what the agent is seen to have taken
-//! decides, in its output and in the place where it keeps the conversation.
+//! Whether the agent took a message whose process ended before the turn did. Never guessed: it is decided by the
+//! agent's output and by the place where the agent stores the conversation.
 
 use crate::proof::{Kept, find_transcript, mark_of};
 use ostler_agents::Agent;
@@ -14,9 +14,9 @@ use ostler_store::{RunRecord, StoreError, inbox};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Taken,
-    /// It is to be given again.
+    /// The message is to be given again.
     NotTaken,
-    /// Nothing tells. A person decides.
+    /// Nothing shows it. A person decides.
     Unknown,
 }
 
@@ -32,7 +32,8 @@ pub struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// `holds` looks whether the conversation has all these marks; `None` when it cannot be looked into now.
+    /// `holds` checks whether the conversation contains all these marks; it returns `None` when the conversation cannot
+    /// be read now.
     pub fn fate<E: From<StoreError>>(
         &self,
         holds: impl Fn(&'static dyn Agent, &Kept, &[String]) -> Result<Option<bool>, E>,
@@ -49,7 +50,7 @@ impl Ended<'_> {
         let marks: Vec<String> =
             mark_of(agent, self.folder, self.record.plan.mode(), self.message)?.into_iter().collect();
         let native_id = self.native_id();
-        // It may have ended before anybody had looked for its file.
+        // The process may have ended before its file was looked for.
         let found =
             || Some(Kept::File { path: find_transcript(agent, native_id?, &self.session.cwd)?.into(), from: 0 });
         match Kept::of(self.record, self.state).or_else(found) {
@@ -58,7 +59,7 @@ impl Ended<'_> {
                 Some(false) => Fate::NotTaken,
                 None => Fate::Unknown,
             }),
-            // There was nothing of the conversation before this run, and there is nothing now.
+            // The conversation did not exist before this run, and does not exist now.
             None if self.record.begins => Ok(Fate::NotTaken),
             None => Ok(Fate::Unknown),
         }
@@ -68,8 +69,8 @@ impl Ended<'_> {
         self.state.native_id.as_ref().or(self.record.native_id.as_ref())
     }
 
-    /// The protocol has no word for "taken". The conversation of the agent behind it tells, where that is known; and a tool
-    /// that ran for the message must not run again without a person's word.
+    /// The protocol does not report that a message was taken. The stored conversation of the agent behind it shows
+    /// that, where that agent is known. A tool that ran for the message must not run again unless a person decides so.
     fn behind_a_protocol<E: From<StoreError>>(
         &self,
         agent: &'static dyn Agent,
@@ -91,13 +92,13 @@ impl Ended<'_> {
         Ok(match (known, worked) {
             (false, true) => Fate::Taken,
             (false, false) | (true, true) => Fate::Unknown,
-            // A conversation that was there before cannot have vanished: then nobody knows.
+            // A conversation that existed before cannot have vanished: then the result is unknown.
             (true, false) if unclear || (places.is_empty() && !self.record.begins) => Fate::Unknown,
             (true, false) => Fate::NotTaken,
         })
     }
 
-    /// Where the message is if the agent has kept it.
+    /// Where the message is if the agent has stored it.
     fn places(&self, agent: &'static dyn Agent) -> Vec<Kept> {
         let variable = |name: &str| std::env::var(name).ok();
         let Some(native_id) = self.native_id() else {
@@ -109,14 +110,14 @@ impl Ended<'_> {
         }
         let before = self.given.written.as_ref();
         let newest = find_transcript(agent, native_id, &self.session.cwd);
-        // An agent may go on in another file than the one that was there when the message was given.
+        // An agent may continue in another file than the one that existed when the message was given.
         let newest = newest.filter(|path| before.is_none_or(|before| before.path != *path));
         let before = before.map(|before| Kept::File { path: before.path.clone().into(), from: before.size });
         before.into_iter().chain(newest.map(|path| Kept::File { path: path.into(), from: 0 })).collect()
     }
 
-    /// Whether its output shows that it used a tool for the message, or asked whether it may. Words alone tell nothing: some
-    /// agents print notices of their own.
+    /// Whether its output shows that it used a tool for the message, or asked whether it may. Text alone proves
+    /// nothing: some agents print notices of their own.
     fn has_worked(&self) -> Result<bool, StoreError> {
         let plan = &self.record.plan;
         let run = self.folder.run(self.record.run)?;

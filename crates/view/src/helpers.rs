@@ -1,4 +1,5 @@
-//! Who keeps a session now. A list asks this of hundreds, so nothing is asked twice that the kernel has said already.
+//! Which processes keep a session now. A list needs this for hundreds of sessions, so the kernel is not asked twice for
+//! the same fact.
 
 use crate::look::Depth;
 use ostler_core::life::State;
@@ -8,18 +9,18 @@ use ostler_store::{HelperRecord, RunRecord, StoreError};
 use ostler_sys::process::{Identity, Life, Seen, Serial};
 use std::io;
 
-/// Holder and keeper, as far as they live.
+/// Holder and keeper, as far as they are alive.
 #[derive(Debug, Default)]
 pub struct Helpers {
     pub holder: Option<i32>,
     pub keeper: Option<i32>,
     /// What is wrong with them.
     pub alarm: Option<String>,
-    /// The keeper that signed the journal, when that was enough to know that both live.
+    /// The keeper that signed the journal, when that was enough to know that both are alive.
     pub signed: Option<Identity>,
 }
 
-/// The processes of a session of which all live, and how its agent is spoken to.
+/// The processes of a session that are all alive, and the channel to its agent.
 #[derive(Debug)]
 pub(crate) struct Processes {
     pub agent: Identity,
@@ -30,7 +31,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Of a run whose agent was found alive, and whose helpers were known by the keeper's signature.
+    /// For a run whose agent was found alive, and whose helpers were identified by the keeper's signature.
     pub fn of(record: &RunRecord, helpers: Helpers) -> Option<Processes> {
         Some(Processes {
             agent: record.agent.clone()?,
@@ -48,8 +49,8 @@ impl Helpers {
         self.holder.is_none() && self.keeper.is_none()
     }
 
-    /// Looks at the helpers of a run whose agent was asked for just now. Then the holder, then the keeper: each of the three is
-    /// restarted or outlived by the one asked after it.
+    /// Looks at the helpers of a run whose agent was looked at just before. The holder comes next, then the keeper:
+    /// each of the three is restarted or outlived by the one that is looked at after it.
     pub fn look(
         depth: Depth,
         folder: &Folder,
@@ -92,7 +93,7 @@ impl Helpers {
     }
 }
 
-/// A helper whose record is damaged may live all the same: that is told, and the session stays one that can be ended.
+/// A helper whose record is damaged may still be alive: the damage is reported, and the session can still be ended.
 fn readable(
     record: Result<Option<HelperRecord>, StoreError>,
 ) -> Result<(Option<HelperRecord>, Option<String>), StoreError> {
@@ -103,9 +104,10 @@ fn readable(
     }
 }
 
-/// The keeper that signed the journal of this run last, if it lives and nobody has stopped it, and with it the holder whose
-/// child it is. When a holder ends the kernel gives its children another parent at once, and that one has lived beside it, so
-/// it cannot have the same pid. Only for a run whose agent lives: what was noted in it is of this boot.
+/// The keeper that signed the journal of this run last, if it is alive and not stopped, and with it the holder, which
+/// is its parent. When a holder ends, the kernel gives its children another parent at once. That parent was alive at
+/// the same time as the holder, so it cannot have the same pid. Only for a run whose agent is alive: only then was the
+/// pid noted in this boot.
 fn by_the_keeper(record: &RunRecord, state: &State) -> Result<Option<Helpers>, StoreError> {
     let noted = state.keepers.newest.and_then(|(pid, start)| Identity::of_this_boot(pid, start));
     let (Some(keeper), Some(holder)) = (noted, record.holder) else {

@@ -1,4 +1,4 @@
-//! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
+//! The last thing that a program printed, drew or said, in one line, for lists: reads only the end of its files.
 
 use crate::complaint::complaint;
 use crate::look::read_from;
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// How much of a long last line is kept.
 const LAST_CHARACTERS: usize = 300;
 
-/// What it has printed so far. A list asks once: of most commands one of the two is empty.
+/// The files that it has printed to. A list reads their sizes once: for most commands one of the two is empty.
 pub struct Streams {
     pub out: Option<FileStat>,
     pub err: Option<FileStat>,
@@ -39,7 +39,7 @@ pub fn line(folder: &Folder, run: &RunFolder, agent: &str, plan: &Plan) -> Resul
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drawn {
     Whole,
-    /// As [`terminal::nearly_now`] does it.
+    /// In the way of [`terminal::nearly_now`].
     Nearly,
 }
 
@@ -52,7 +52,7 @@ pub fn line_of(
     drawn: Drawn,
 ) -> Result<Option<String>, StoreError> {
     let line = whole_line(folder, run, agent, plan, streams, drawn)?;
-    // A list is for eyes: anyone who wants all of a long line has the logs.
+    // A list is for people: all of a long line is in the logs.
     Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
 
@@ -64,29 +64,30 @@ fn whole_line(
     streams: &Streams,
     drawn: Drawn,
 ) -> Result<Option<String>, StoreError> {
-    // An agent that was started again and has not said anything yet: what stands lowest is only its help.
+    // For an agent that was started again and has not said anything yet: the lowest line on its screen is only its
+    // help.
     let keeps_record = ostler_agents::find_for(agent, plan).is_some_and(|agent| agent.recording().is_some());
     let before = || if keeps_record { said_before(folder, run.number) } else { None };
     let before_or_drawn = || before().map_or_else(|| last_drawn(run.dir(), drawn), |said| Ok(Some(said)));
     let run = run.dir();
     match plan.channel {
-        // What was drawn last need not be what stands lowest; the screen knows.
+        // What was drawn last is not always the lowest line; the screen knows.
         Channel::Tty(Tty::Nothing) => noted(run)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
         Channel::Command => match last_printed(&tail(run, "out", streams.out, 4096)?) {
             Some(line) => Ok(Some(line)),
             None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
         },
         Channel::Tty(Tty::Hooks) => last_said(run, agent, plan)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
-        // What an agent complains of beside the conversation is not a word of it.
+        // What an agent prints on standard error is not part of the conversation.
         Channel::Lines(_) => Ok(last_said(run, agent, plan)?.or_else(before)),
     }
 }
 
-/// In a terminal most agents only draw, and what stands lowest is the same help for ever. What such an agent said last is
-/// in its transcript; its keeper notes it here, so that a list need not look for it.
+/// In a terminal most agents only draw, and the lowest line is always the same help. What such an agent said last is in
+/// its transcript; its keeper notes it here, so that a list need not look for it.
 const NOTED: &str = "last";
 
-/// So many lines of a transcript are looked at: what was said longer ago is not the last.
+/// How many lines of a transcript are searched: what was said before them is not the last.
 const LINES_LIMIT: usize = 2000;
 
 fn noted(run: &Dir) -> Result<Option<String>, StoreError> {
@@ -94,7 +95,7 @@ fn noted(run: &Dir) -> Result<Option<String>, StoreError> {
     Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()).filter(|text| !text.is_empty()))
 }
 
-/// Notes what the agent said last, by its transcript.
+/// Notes what the agent said last, according to its transcript.
 pub fn note(run: &Dir, agent: &dyn Agent, transcript: &File) -> Result<(), StoreError> {
     let (mut found, mut looked) = (None, 0);
     let read = backwards::lines(transcript, 0, |line| {
@@ -112,8 +113,8 @@ pub fn note(run: &Dir, agent: &dyn Agent, transcript: &File) -> Result<(), Store
     }
 }
 
-/// What the conversation ended with in the run before. Why that one failed is not part of the conversation. A run that cannot
-/// be read is no reason not to show the one that can.
+/// The last line of the conversation in the run before. The reason why that run failed is not part of the conversation.
+/// If that run cannot be read, the present one is still shown.
 fn said_before(folder: &Folder, run: u32) -> Option<String> {
     let before = folder.run(run.checked_sub(1).filter(|before| *before > 0)?).ok()?;
     let outcome = before.outcome().ok()??;
@@ -152,9 +153,9 @@ fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, Stor
     Ok(None)
 }
 
-/// How much of the end of what an agent tells is looked at, and how much when nothing was said in that: what a tool returned
-/// may be long, and the prompt that the agent's words belong to may be before it. Little at first, because a list decodes it
-/// for every session that prints.
+/// How much of the end of an agent's file is read, and how much more if nothing was said in it: the result of a tool
+/// may be long, and the prompt that the agent's words belong to may be before it. Little at first, because a list
+/// decodes it for every session that prints.
 const LOOKED_AT: [u64; 3] = [16 * 1024, 256 * 1024, 4 << 20];
 
 fn said(fact: Fact) -> Option<String> {
@@ -187,7 +188,7 @@ fn said(fact: Fact) -> Option<String> {
     }
 }
 
-/// What it complained of last on its standard error.
+/// The last error that it printed on its standard error.
 pub fn complaint_of(run: &Dir) -> Result<Option<String>, StoreError> {
     let text = tail(run, "err", Streams::of(run)?.err, 64 * 1024)?;
     let text = String::from_utf8_lossy(&text);

@@ -1,11 +1,12 @@
 //! What is true of a session now, computed from its folder, the agent's own files and the kernel, without locks.
 //!
-//! * [`look`]: the view of one session. [`overview`]: of many, in little time. `helpers`: which processes keep it.
-//!   [`living`]: what a list found out about one that runs, for the next list.
+//! * [`look`]: the view of one session. [`overview`]: the views of many, in little time. `helpers`: which processes
+//!   keep it. [`living`]: what a list found out about a session that runs, for the next list.
 //! * [`last`]: the last line of a session, for lists. [`terminal`]: the screen of a terminal session.
-//! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript.
-//! * [`agent_feed`]: what the agent's output tells beyond what the journal has.
-//! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`]. [`fate`]: what became of a message.
+//! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same from the agent's own transcript.
+//! * [`agent_feed`]: what the agent's output reports beyond what is in the journal.
+//! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`]. [`fate`]: whether the agent took
+//!   a message.
 //! * [`closing`]: the outcome, from all of that, published once.
 //! * [`statistics`]: what a session has used, and when.
 //!

@@ -1,13 +1,14 @@
 //! What a list found out about a session that runs, for the next list: a view, the files that it was made from, and the
-//! processes that lived.
+//! processes that were alive.
 //!
-//! The view counts as long as none of these files has changed and the kernel says, asked anew each time, that agent, holder and
-//! keeper live and the keeper is not stopped. Most of it is told by how much the keeper has run: if no more than when it slept
-//! at the time of the note, it is there, is not stopped, has its holder, and has moved no output. Only when it has run since is
-//! what the agent printed compared and its process looked at: what wakes it need not change anything. What follows the clock
-//! is computed anew. Files that only grow have another size; what is replaced, and what appears, changes the date of its folder.
-//! A date tells nothing of a further change in the same moment, so a session is noted only when all of its files have been as
-//! they are for a while.
+//! The view is valid as long as none of these files has changed and the kernel reports, asked again each time, that
+//! agent, holder and keeper are alive and the keeper is not stopped. Most of this follows from how much the keeper has
+//! run. If it has run no more than when it slept at the time of the note, it is alive, is not stopped, has the same
+//! holder, and has moved no output. Only if it has run since, the agent's output files are compared and the keeper's
+//! process is looked at: a keeper may run without changing anything. What depends on the clock is computed again. Files
+//! that only grow have another size; a file that is replaced or appears changes the date of its folder. A date does not
+//! show a further change in the same moment, so a session is noted only when all of its files have been unchanged for a
+//! while.
 
 use crate::helpers::Processes;
 use crate::look::{Depth, look_at_processes, look_to, own, seconds_since};
@@ -24,16 +25,16 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// For so long its files have to be unchanged.
+/// For how many seconds its files have to be unchanged.
 const MOMENT_S: i64 = 2;
 
-/// So many files are what the agent prints, the first of [`Files::all`].
+/// The number of output files of the agent, which come first in [`Files::all`].
 const OUTPUTS: usize = 2;
 
 /// A record of the index.
 #[derive(Debug, Serialize, Deserialize)]
 struct Noted {
-    /// Pid and start, in this boot: that of the index.
+    /// Pid and start, in the boot of the index, which is the present one.
     agent: (i32, u64),
     serial: Serial,
     keeper: (i32, u64),
@@ -44,9 +45,9 @@ struct Noted {
     /// In the order of [`Files::all`].
     stamps: Vec<(u64, u64, i64, u64)>,
     view: View,
-    /// The view has it, and its JSON does not.
+    /// A field of the view that its JSON does not have.
     conversation_agent: Option<String>,
-    /// Whether the last line was asked for: it is not enough for a list otherwise.
+    /// Whether the last line was asked for: without it, the note is not enough for a list.
     last: bool,
 }
 
@@ -58,12 +59,12 @@ struct Files {
     terminal: bool,
     hooks: bool,
     resized: bool,
-    /// What was said in the run before may be the last that was said.
+    /// The last line may come from the run before.
     before: bool,
 }
 
 impl Files {
-    /// Those that are there now.
+    /// The files that exist now.
     fn of(sessions: &Dir, id: SessionId, run: u32, channel: Channel) -> Option<Files> {
         let is_there = |name: &str| Some(sessions.stamp(&format!("{id}/{name}")).ok()?.is_some());
         let (terminal, before) = match channel {
@@ -71,7 +72,7 @@ impl Files {
             Channel::Lines(_) => (false, run > 1),
             Channel::Tty(Tty::Nothing | Tty::Hooks) => (true, run > 1),
         };
-        // What is not there and appears changes the date of a folder.
+        // A file that appears later changes the date of a folder.
         Some(Files {
             run,
             inbox: is_there("inbox.jsonl")?,
@@ -82,10 +83,10 @@ impl Files {
         })
     }
 
-    /// Whether `right` says so of all of them, each by its name in its folder. Not among them are `session.json`, which is only
-    /// ever replaced, so that its folder tells, and `run.json`, which is not changed any more once the agent runs. `outputs`: also
-    /// what the agent prints. A keeper that sleeps has read that, and what follows from it is in the journal, apart from the
-    /// last line.
+    /// Whether `right` returns true for all of them, each given by its path below the folder of all sessions. Not among
+    /// them are `session.json`, which is only ever replaced, so that the date of its folder shows it, and `run.json`,
+    /// which is not changed any more once the agent runs. `outputs`: also the output files of the agent. A keeper that
+    /// sleeps has read them, and what follows from them is in the journal, except the last line.
     fn all(self, id: SessionId, outputs: bool, mut right: impl FnMut(&str) -> bool) -> bool {
         let run = self.run;
         let mut path = String::with_capacity(64);
@@ -110,7 +111,7 @@ fn as_noted(stamp: Stamp) -> (u64, u64, i64, u64) {
     (stamp.inode, stamp.size, stamp.seconds, stamp.nanos)
 }
 
-/// What is asked before a session is looked at that is to be noted.
+/// When the look at a session that is to be noted began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     second: i64,
@@ -135,17 +136,17 @@ pub(crate) fn note(
     }
 }
 
-/// What is noted of it; `None` for a session that may look different soon.
+/// The record of the session; `None` if it may look different soon.
 fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begun: Begun) -> Option<Vec<u8>> {
-    // What these say changes with time.
+    // These fields change with time.
     if view.retrying.is_some() || view.no_answer_s.is_some() || view.archived || view.ended {
         return None;
     }
-    // What has changed since the look began is younger than that, however long the look has taken.
+    // A file that has changed since the look began has a later date than this, however long the look has taken.
     let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.seconds < begun.second - MOMENT_S);
-    // Of one that prints this is all that is asked.
+    // For a session that prints, this is the only check.
     settled(sessions.stamp(&format!("{}/runs/{}/out", view.id, view.run)).ok()?)?;
-    // Before the files are looked at: if it runs meanwhile, it has run more than this.
+    // Read before the files: if the keeper runs meanwhile, it has run more than this.
     let ran = processes.keeper.at_rest(processes.holder);
     let files = Files::of(sessions, view.id, view.run, processes.channel)?;
     let mut stamps = Vec::new();
@@ -172,23 +173,23 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
     noted.as_record()
 }
 
-/// The view of a session that was noted, if nothing has happened to it since, and all of its processes live. Without what git
-/// has checked out where it works.
+/// The view of a session that was noted, if nothing has happened to it since and all of its processes are alive.
+/// Without the branch that git has checked out in its directory.
 #[must_use]
 pub fn still(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<View> {
     let noted = Noted::of(index, id, depth)?;
-    // In this order: each of them is restarted or outlived by the one asked after it.
+    // In this order: each process is restarted or outlived by the one that is looked at after it.
     let at_rest =
         noted.is_same(sessions, id, false) && noted.ran.is_some_and(|ran| Ran::of(noted.keeper.0) == Some(ran));
     let noted = if at_rest { noted } else { noted.looked_at_closer(index, sessions, id, depth)? };
     noted.confirmed(index, depth)
 }
 
-/// The same, with the keeper's process held, since before the look.
+/// The same, with a descriptor of the keeper's process that was opened before the look.
 fn still_held(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<(View, Pidfd)> {
     let noted = Noted::of(index, id, depth)?;
     let held = noted.ran.and_then(|ran| Identity::hold_at_rest(noted.keeper.0, ran).ok()?);
-    // Of a keeper that has ended since the descriptor tells.
+    // If the keeper has ended since, the descriptor shows it.
     let (noted, keeper) = match held {
         Some(keeper) if noted.is_same(sessions, id, false) => (noted, keeper),
         Some(_) | None => {
@@ -214,8 +215,8 @@ impl Noted {
         Identity::of_this_boot(self.keeper.0, self.keeper.1)
     }
 
-    /// The same, if all files are as they were and its keeper, which has run since, keeps it as the child of the holder that
-    /// started the agent. Noted again when it sleeps.
+    /// The same, if all files are unchanged and its keeper, which has run since, is alive as the child of the holder
+    /// that started the agent. Noted again if the keeper sleeps.
     fn looked_at_closer(mut self, index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<Noted> {
         let keeper = self.keeper()?;
         let ran = keeper.at_rest(self.holder);
@@ -226,7 +227,7 @@ impl Noted {
         if seen.life != Life::Alive || seen.parent != self.holder {
             return None;
         }
-        // What it prints was not compared if nobody asked for it.
+        // The output files were not compared if the last line was not asked for.
         if ran.is_some() && ran != self.ran && depth.has_last() {
             self.ran = ran;
             index.add(id, self.as_record()?);
@@ -234,7 +235,7 @@ impl Noted {
         Some(self)
     }
 
-    /// The view, if the agent lives.
+    /// The view, if the agent is alive.
     fn confirmed(self, index: &LiveIndex, depth: Depth) -> Option<View> {
         if !self.agent()?.lives_as(self.serial).ok()? {
             return None;
@@ -243,7 +244,7 @@ impl Noted {
         self.view(depth)
     }
 
-    /// Whether the files are what they were. `outputs`: also what the agent prints.
+    /// Whether the files are unchanged. `outputs`: also the output files of the agent.
     fn is_same(&self, sessions: &Dir, id: SessionId, outputs: bool) -> bool {
         let mut stamps = self.stamps.iter().skip(if outputs { 0 } else { OUTPUTS });
         let same = |name: &str| {
@@ -255,7 +256,7 @@ impl Noted {
 
     fn as_record(&self) -> Option<Vec<u8>> {
         let mut record = serde_json::to_value(self).ok()?;
-        // What is not there need not be read either: that is half of most views.
+        // Empty fields are left out, so they need not be read: they are half of most views.
         record.get_mut("view")?.as_object_mut()?.retain(|_, value| !value.is_null());
         serde_json::to_vec(&record).ok()
     }
@@ -281,7 +282,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// For so many sessions of this home. `None`: it is not worth it, or there are none.
+    /// For so many sessions of this home. `None`: there are too few of them, or none.
     #[must_use]
     pub fn open(home: &Home, count: usize) -> Option<Live> {
         let sessions = (count >= live::WORTH_IT).then(|| Dir::open(home.sessions()).ok()).flatten()?;
@@ -309,21 +310,21 @@ impl Live {
         Ok(view)
     }
 
-    /// What was found out about a session, if nothing has changed since, and its keeper's process, which was held before that was
-    /// asked.
+    /// What was found out about a session, if nothing has changed since, and a descriptor of its keeper's process,
+    /// which was opened before the check.
     #[must_use]
     pub fn still_held(&self, place: &Place) -> Option<(View, Pidfd)> {
         if place.archived { None } else { still_held(&self.index, &self.sessions, place.id, Depth::Awaited) }
     }
 
-    /// Writes down what was found out, for the next command.
+    /// Writes what was found out, for the next command.
     pub fn save(self) {
         save(self.index, &self.home, &self.sessions);
     }
 }
 
-/// Writes the index again with what was noted. What it had before stays only for sessions whose files have not changed; those that
-/// this command has looked up are not asked for again.
+/// Writes the index again with what was noted. Older records stay only for sessions whose files have not changed;
+/// sessions that this command has looked up are not checked again.
 pub fn save(index: LiveIndex, home: &Path, sessions: &Dir) {
     index.save(home, |id, record| {
         let noted: Option<Noted> = serde_json::from_slice(record).ok();
@@ -344,27 +345,27 @@ mod tests {
     use std::process::{Child, Command};
 
     /// A session that was noted. This process is its agent and its holder, and a child of ours its keeper.
-    struct Stage {
+    struct Fixture {
         home: tempfile::TempDir,
         id: SessionId,
         processes: Processes,
         keeper: Child,
     }
 
-    impl Drop for Stage {
+    impl Drop for Fixture {
         fn drop(&mut self) {
-            // After its end both only say so.
+            // Both fail if it has already ended.
             let _ = self.keeper.kill();
             let _ = self.keeper.wait();
         }
     }
 
-    impl Stage {
-        fn new(channel: Channel) -> Stage {
-            Stage::with_keeper(channel, Command::new("sleep").arg("600"))
+    impl Fixture {
+        fn new(channel: Channel) -> Fixture {
+            Fixture::with_keeper(channel, Command::new("sleep").arg("600"))
         }
 
-        fn with_keeper(channel: Channel, keeper: &mut Command) -> Stage {
+        fn with_keeper(channel: Channel, keeper: &mut Command) -> Fixture {
             let home = tempfile::tempdir().unwrap();
             let id = SessionId::parse("q5b7k2mz").unwrap();
             let session = home.path().join("sessions").join(id.as_str());
@@ -380,7 +381,7 @@ mod tests {
                 keeper: Identity::of(i32::try_from(keeper.id()).unwrap()).unwrap().unwrap(),
                 channel,
             };
-            Stage { home, id, processes, keeper }
+            Fixture { home, id, processes, keeper }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -404,7 +405,7 @@ mod tests {
             view
         }
 
-        /// As a list that comes so many seconds after all changes.
+        /// Notes the session like a list that runs so many seconds after all changes.
         fn note(&self, depth: Depth, later_s: i64) {
             let index = LiveIndex::read(self.home.path());
             let view = self.view();
@@ -413,12 +414,12 @@ mod tests {
                 return;
             };
             index.add(self.id, record);
-            // So many that it is worth a write.
+            // So many records that the file is written.
             (0..20).for_each(|number| index.add(SessionId::from_random(number), Vec::new()));
             index.save(self.home.path(), |_, _| true);
         }
 
-        /// It has to run its program first. Nothing tells when a process sleeps.
+        /// The keeper has to run its program first. There is no notification when a process sleeps.
         fn until_keeper_sleeps(&self) {
             while self.processes.keeper.at_rest(self.processes.holder).is_none() {
                 std::thread::yield_now();
@@ -441,7 +442,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_seen_again_as_long_as_nothing_changes() {
-        let stage = Stage::new(Channel::Command);
+        let stage = Fixture::new(Channel::Command);
         assert_eq!(stage.still(Depth::Listed), None, "nothing is noted");
         stage.note(Depth::Listed, 0);
         assert_eq!(stage.still(Depth::Listed), None, "its files have just been written");
@@ -465,22 +466,22 @@ mod tests {
         let removed = |path: PathBuf| std::fs::remove_file(path).unwrap();
         for name in ["journal.jsonl", "runs/1/out", "runs/1/err"] {
             for change in [&more as &dyn Fn(PathBuf), &replaced, &removed] {
-                let stage = Stage::new(Channel::Command);
+                let stage = Fixture::new(Channel::Command);
                 stage.note(Depth::Listed, 10);
                 change(stage.path(name));
                 stage.keeper_runs();
                 assert_eq!(stage.still(Depth::Listed), None, "{name}");
             }
         }
-        // What appears, or is replaced.
+        // Files that appear or are replaced.
         for name in ["session.json", "inbox.jsonl", "renamed.json", "runs/1/last", "runs/1/hooks", "runs/1/size"] {
-            let stage = Stage::new(Channel::Tty(Tty::Hooks));
+            let stage = Fixture::new(Channel::Tty(Tty::Hooks));
             stage.note(Depth::Listed, 10);
             assert!(stage.still(Depth::Listed).is_some(), "{name}");
             let folder = stage.path(name).parent().unwrap().to_owned();
             let date = || std::fs::metadata(&folder).map(|stat| (stat.ctime(), stat.ctime_nsec())).unwrap();
             let before = date();
-            // The clock of the file system goes in steps, and a change within one is what the moment is for.
+            // The clock of the file system advances in steps. `MOMENT_S` covers a change within one step.
             while date() == before {
                 more(stage.path(name));
                 removed(stage.path(name));
@@ -488,9 +489,9 @@ mod tests {
             more(stage.path(name));
             assert_eq!(stage.still(Depth::Listed), None, "{name}");
         }
-        // And what was there then and is longer now.
+        // Files that existed then and are longer now.
         for name in ["inbox.jsonl", "runs/1/hooks", "runs/1/size"] {
-            let stage = Stage::new(Channel::Tty(Tty::Nothing));
+            let stage = Fixture::new(Channel::Tty(Tty::Nothing));
             std::fs::write(stage.path(name), "{}").unwrap();
             stage.note(Depth::Listed, 10);
             assert!(stage.still(Depth::Listed).is_some(), "{name}");
@@ -501,7 +502,7 @@ mod tests {
 
     #[test]
     fn what_a_session_prints_matters_only_to_those_that_show_its_last_line() {
-        let stage = Stage::new(Channel::Command);
+        let stage = Fixture::new(Channel::Command);
         stage.note(Depth::Listed, 10);
         std::fs::write(stage.path("runs/1/out"), "more").unwrap();
         stage.keeper_runs();
@@ -513,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_keeper_that_has_run_and_changed_nothing_is_noted_again() {
-        let stage = Stage::new(Channel::Command);
+        let stage = Fixture::new(Channel::Command);
         stage.until_keeper_sleeps();
         stage.note(Depth::Listed, 10);
         let ran = |index: &LiveIndex| Noted::of(index, stage.id, Depth::Listed).unwrap().ran;
@@ -523,7 +524,7 @@ mod tests {
         stage.until_keeper_sleeps();
         let index = LiveIndex::read(stage.home.path());
         assert!(still(&index, &stage.sessions(), stage.id, Depth::Listed).is_some());
-        // So many that it is worth a write.
+        // So many records that the file is written.
         (0..20).for_each(|number| index.add(SessionId::from_random(number), Vec::new()));
         save(index, stage.home.path(), &stage.sessions());
         let now = ran(&LiveIndex::read(stage.home.path()));
@@ -534,7 +535,7 @@ mod tests {
     fn an_agent_that_has_ended_is_seen_before_its_keeper_has_run() {
         let mut agent = Command::new("sleep").arg("600").spawn().unwrap();
         let pidfd = rustix::process::pidfd_open(Pid::from_child(&agent), rustix::process::PidfdFlags::empty()).unwrap();
-        let mut stage = Stage::new(Channel::Command);
+        let mut stage = Fixture::new(Channel::Command);
         stage.processes.agent = Identity::of(i32::try_from(agent.id()).unwrap()).unwrap().unwrap();
         let serial = rustix::fs::fstat(&pidfd).unwrap().st_ino;
         stage.processes.serial = serde_json::from_value(serial.into()).unwrap();
@@ -548,7 +549,7 @@ mod tests {
 
     #[test]
     fn the_kernel_is_asked_for_its_processes_each_time() {
-        let mut stage = Stage::new(Channel::Command);
+        let mut stage = Fixture::new(Channel::Command);
         stage.note(Depth::Listed, 10);
         assert!(stage.still(Depth::Listed).is_some());
         let keeper = Pid::from_child(&stage.keeper);
@@ -563,9 +564,9 @@ mod tests {
         assert_eq!(stage.still(Depth::Listed), None, "its keeper is gone");
 
         let other = |change: &dyn Fn(&mut Processes)| {
-            // Of the agent one that sleeps says enough.
+            // A keeper that sleeps would be proof enough, so this one never does.
             let mut never_sleeps = Command::new("sh");
-            let mut stage = Stage::with_keeper(Channel::Command, never_sleeps.args(["-c", "while :; do :; done"]));
+            let mut stage = Fixture::with_keeper(Channel::Command, never_sleeps.args(["-c", "while :; do :; done"]));
             change(&mut stage.processes);
             stage.note(Depth::Listed, 10);
             stage.still(Depth::Listed).is_some()

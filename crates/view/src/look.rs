@@ -1,9 +1,9 @@
-//! What is true of a session now: files and kernel, no locks, nothing remembered.
+//! What is true of a session now: from files and the kernel, without locks, and without anything remembered.
 //!
-//! The journal is folded through the same function that the keeper obeys; what the keeper has not seen yet (the end of
-//! `out`, the end of the inbox) is folded in as well; then the kernel is asked who lives. Only when agent, holder and
-//! keeper are found gone, in this order, and exit, outcome and output have been read once more after that, is a session
-//! called lost.
+//! The journal is folded through the same function that the keeper uses. What the keeper has not read yet (the end of
+//! `out`, the end of the inbox) is folded in as well. Then the kernel is asked which processes are alive. A session is
+//! called lost only when agent, holder and keeper are found gone, in this order, and exit, outcome and output have been
+//! read once more after that.
 
 use crate::agent_feed::AgentFeed;
 use crate::helpers::{Helpers, Processes, agent_lives, lives};
@@ -32,23 +32,23 @@ use ostler_sys::process::Identity;
 use ostler_sys::socket;
 use std::path::Path;
 
-/// Why a further run has no process when nobody of it is left to say.
+/// Why a further run has no process, when no process of the session is left to report it.
 const NEVER_STARTED: &str = "the next process was not started, because the helpers of the session ended first";
 
-/// How much a look is to tell.
+/// How much a look finds out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// All but the last line. That costs most by far: for a terminal's, its screen is drawn.
+    /// All but the last line. The last line costs most by far: for a terminal, its screen is drawn.
     Standing,
-    /// What a list shows, on a disk that has room: no helper is looked at that is known to live.
+    /// What a list shows, on a disk that has room: helpers that are known to be alive are not looked at.
     Listed,
-    /// The same without the last line: for those who wait for many, or only ask whether it has ended.
+    /// The same without the last line: for callers that wait for many sessions, or only check whether one has ended.
     Awaited,
     Everything,
 }
 
 impl Depth {
-    /// Whether what the keeper signed is enough to know who lives.
+    /// Whether the keeper's signature is enough to know which helpers are alive.
     pub(crate) fn believes_keeper(self) -> bool {
         match self {
             Depth::Listed | Depth::Awaited => true,
@@ -78,7 +78,7 @@ pub fn look(place: &Place) -> Result<View, StoreError> {
     look_to(Depth::Everything, place)
 }
 
-/// Looks at one session, as far as it is asked for.
+/// Looks at one session, to this depth.
 pub fn look_to(depth: Depth, place: &Place) -> Result<View, StoreError> {
     let look = || own(look_at(depth, &place.open()?, place.archived)?, place.id);
     let mut view = look().map_err(|error| error.of(place.id))?;
@@ -86,6 +86,12 @@ pub fn look_to(depth: Depth, place: &Place) -> Result<View, StoreError> {
         view.branch = branch::of(Path::new(&view.cwd));
     }
     Ok(view)
+}
+
+/// Looks only for the outcome, for callers that have just been told of a change; `None` when there is none yet.
+pub fn look_for_outcome(place: &Place) -> Result<Option<View>, StoreError> {
+    let look = || own(look_at_outcome(&place.open()?, place.archived)?.1, place.id);
+    Ok(Some(look().map_err(|error| error.of(place.id))?).filter(|view| view.ended))
 }
 
 /// A folder that was copied under another id is not another session.
@@ -110,7 +116,7 @@ pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
         return Ok(Vec::new());
     }
     let run = folder.run(number)?;
-    // From the beginning: what is noted of the keeper's progress has only the newest turns.
+    // From the beginning: the keeper's progress has only the newest turns.
     let entries = journal::read(folder.dir(), 0)?.entries;
     let state = State::listing_all_turns(run.record()?.plan);
     Ok(entries.iter().fold(state, |state, entry| step(state, entry).0).spending.turns().to_vec())
@@ -121,7 +127,7 @@ pub fn look_at(depth: Depth, folder: &Folder, archived: bool) -> Result<View, St
     Ok(look_at_processes(depth, folder, archived)?.0)
 }
 
-/// The same, with its processes if all of them live and nothing is wrong with them.
+/// The same, with its processes if all of them are alive and nothing is wrong with them.
 pub(crate) fn look_at_processes(
     depth: Depth,
     folder: &Folder,
@@ -130,9 +136,9 @@ pub(crate) fn look_at_processes(
     let mut failed = false;
     loop {
         match look_once(depth, folder, archived) {
-            // Where each message has a process of its own, the run that we looked at may be an old one by now.
+            // Where each message gets its own process, the run that we looked at may not be the newest any more.
             Ok((view, _)) if !view.alive && folder.newest_run()? > view.run => {}
-            // A run that could not be begun is taken back, perhaps under our eyes.
+            // A run that could not be started is removed again, perhaps while we look.
             Err(_) if !failed => failed = true,
             other => return other,
         }
@@ -145,20 +151,11 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<(View, Opt
     {
         return Ok(found);
     }
-    let session = folder.session()?;
-    if session.schema > SCHEMA {
-        return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
-    }
-    let (number, outcome) = folder.newest_outcome()?;
-    let mut view = blank(&session, number, archived);
-    if let Some(outcome) = outcome {
-        show_end(folder, outcome, &mut view)?;
-        if archived && let Some(noted) = archived::noted(folder)? {
-            view.alarm = noted.alarm(view.id)?.or(view.alarm);
-        }
+    let (session, mut view) = look_at_outcome(folder, archived)?;
+    if view.ended {
         return Ok((view, None));
     }
-    let run = match folder.run(number) {
+    let run = match folder.run(view.run) {
         Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => None,
         other => Some(other?),
     };
@@ -172,7 +169,25 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<(View, Opt
     Ok((view, None))
 }
 
-/// The view of a session whose agent lives: it has no outcome, so none is asked for.
+/// The view of a session that has an outcome. The view of any other session has only what `session.json` says, and the
+/// number of its newest run.
+fn look_at_outcome(folder: &Folder, archived: bool) -> Result<(Session, View), StoreError> {
+    let session = folder.session()?;
+    if session.schema > SCHEMA {
+        return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
+    }
+    let (number, outcome) = folder.newest_outcome()?;
+    let mut view = blank(&session, number, archived);
+    if let Some(outcome) = outcome {
+        show_end(folder, outcome, &mut view)?;
+        if archived && let Some(noted) = archived::noted(folder)? {
+            view.alarm = noted.alarm(view.id)?.or(view.alarm);
+        }
+    }
+    Ok((session, view))
+}
+
+/// The view of a session whose agent is alive: it has no outcome, so none is read.
 fn look_at_living(
     depth: Depth,
     folder: &Folder,
@@ -245,7 +260,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
     }
 }
 
-/// The folder is there and no run is: a launch is under way, or died on its way.
+/// There is a folder but no run: a launch is under way, or was killed.
 fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     let holder = folder.holder()?.map(|holder| holder.process);
     if let Some(holder) = holder
@@ -275,7 +290,7 @@ fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<()
     Ok(())
 }
 
-/// Ended is final: one record has everything that a list needs, but for messages that came later.
+/// The end is final: one record has everything that a list needs, except messages that came later.
 pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, view: &mut View) {
     let unclear = closing.as_ref().map(|closing| closing.maybe_delivered.as_slice()).unwrap_or_default();
     view.queued = newer.with(closing.as_ref().map_or(0, |closing| closing.queued), unclear);
@@ -309,13 +324,13 @@ fn running(
 ) -> Result<(), StoreError> {
     let record = run.record()?;
     if see(depth, folder, run, &record, session, view)?.is_none() {
-        // The record has changed since: its launcher has written the agent into it and left.
+        // The record has changed since: its launcher has written the agent into it and exited.
         see(depth, folder, run, &run.record()?, session, view)?;
     }
     Ok(())
 }
 
-/// Fills in the view; its helpers as they were found. `None` when the record turned out to be an old one.
+/// Fills in the view and returns the helpers that were found. `None` when the record turned out to be outdated.
 fn see(
     depth: Depth,
     folder: &Folder,
@@ -327,11 +342,11 @@ fn see(
     let mut folded = fold(folder, run, record, session)?;
     let begins = record.launcher.as_ref().filter(|_| record.agent.is_none()).map(lives).transpose()?.unwrap_or(false);
 
-    // In this order: each of them is restarted or outlived by the one asked after it.
+    // In this order: each process is restarted or outlived by the one that is looked at after it.
     let agent = record.agent.as_ref();
     view.alive = agent_lives(depth, record)?;
     if !view.alive && agent.is_some() {
-        // What it said and what was noted before it ended.
+        // Reads again what it said and what was noted before it ended.
         folded = fold(folder, run, record, session)?;
     }
     let helpers = Helpers::look(depth, folder, record, &folded.state, view.alive)?;
@@ -341,9 +356,9 @@ fn see(
     view.kept = helpers.keeper.is_some();
 
     if !view.alive && helpers.are_gone() && !begins {
-        // The socket is open as long as any helper lives, also one that has not signed its record yet.
-        let somebody = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
-        if !somebody {
+        // The socket is open as long as any helper is alive, also a helper that has not written its record yet.
+        let helper_listens = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
+        if !helper_listens {
             if run.record()? != *record {
                 return Ok(None);
             }
@@ -354,7 +369,7 @@ fn see(
             folded = fold(folder, run, record, session)?;
             fill(depth, view, &folded, session, record, folder, run)?;
             if folded.state.phase() == Phase::Waiting {
-                // It has not ended: the next helper that is started for it goes on waiting.
+                // It has not ended: the next helper that is started for it continues the wait.
                 view.enter(Phase::Waiting);
                 view.alarm = Some(format!("holder and keeper are gone; continue: ostler resume {} --now", view.id));
                 return Ok(Some(helpers));
@@ -365,18 +380,18 @@ fn see(
     }
     fill(depth, view, &folded, session, record, folder, run)?;
     let phase = match folded.state.phase() {
-        // The program runs, or is about to; what the journal says about it may be yet to come.
+        // The program runs, or is about to; the journal may not have it yet.
         _ if agent.is_none() => Phase::Starting,
-        // Between two processes of a session that goes on there is none.
+        // Between two processes of a session that continues there is no process.
         phase @ (Phase::Working | Phase::Idle) if !view.alive && folded.state.goes_on_without_process() => {
             if folded.unseen.any_waits() { Phase::Working } else { phase }
         }
-        Phase::Working | Phase::Stopping if !view.alive && folded.state.awaits_last_words() => Phase::Working,
+        Phase::Working | Phase::Stopping if !view.alive && folded.state.awaits_last_output() => Phase::Working,
         Phase::Waiting => Phase::Waiting,
-        // Killed before it ran the program: the holder of a session that goes on starts it again.
+        // Killed before it ran the program: the holder of a session that continues starts it again.
         _ if !view.alive && !folded.noted && record.continues.is_some() => Phase::Starting,
         _ if !view.alive => Phase::Stopping,
-        // A message that the keeper has not seen yet is a turn that waits.
+        // A message that the keeper has not read yet means that a turn waits.
         Phase::Idle if folded.unseen.any_waits() => Phase::Working,
         phase @ (Phase::Queued
         | Phase::Starting
@@ -399,7 +414,7 @@ fn see(
     Ok(Some(helpers))
 }
 
-/// What the evidence says about a run that ended with nobody there to write it down.
+/// The outcome of a run that ended when no process was there to record it, judged by the evidence.
 pub fn unrecorded_outcome(
     folder: &Folder,
     run: &RunFolder,
@@ -416,7 +431,7 @@ pub fn unrecorded_outcome(
         state.found_gone(run.exit()?.unwrap_or(Exit::UNKNOWN));
     }
     let mut outcome = judge(&state, since_boot_ms());
-    // Nobody saw when it ended, and the clock of this boot says nothing about another.
+    // The time of its end is unknown, and the clock of this boot says nothing about another boot.
     outcome.duration_ms = None;
     Ok(outcome)
 }
@@ -426,21 +441,21 @@ pub fn unrecorded_outcome(
 pub struct Folded {
     pub state: State,
     pub bad_lines: u32,
-    /// The journal has the run; otherwise it is known from its record.
+    /// The run is in the journal; otherwise it is known from its record.
     pub noted: bool,
-    /// Messages that the keeper has not seen yet.
+    /// Messages that the keeper has not read yet.
     pub unseen: Newer,
 }
 
-/// The state of a session, as far as files tell: journal, then the end of the inbox, then the end of the output.
+/// The state of a session, as far as files show it: journal, then the end of the inbox, then the end of the output.
 pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Folded, StoreError> {
     let Past { mut state, bad_lines, heard, .. } = progress::past(folder.dir(), &record.plan)?;
     let noted = state.run >= record.run;
     if !noted && record.agent.is_some() {
         state = step(state, &started(record)).0;
     } else if !noted && record.launcher.is_none() {
-        // The agent writes itself into the record before it runs: a further run without one has no process. While its
-        // holder is about to start it, a reader says so by what lives.
+        // The agent writes itself into the record before it runs its program: a further run without an agent has no
+        // process. While its holder is about to start it, a reader knows that from the processes that are alive.
         let reason = record.not_started.clone().unwrap_or_else(|| NEVER_STARTED.to_owned());
         state = step(state, &Entry { event: Event::NotStarted { reason }, ..started(record) }).0;
     }
@@ -461,7 +476,7 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
     Ok(Folded { state, bad_lines, noted, unseen })
 }
 
-/// The first entry of a run, from its record: the program runs before any keeper could have written so.
+/// The first entry of a run, from its record: the program runs before a keeper can have written the entry.
 #[must_use]
 pub fn started(record: &RunRecord) -> Entry {
     Entry {
@@ -479,7 +494,8 @@ pub fn started(record: &RunRecord) -> Entry {
     }
 }
 
-/// Folds in what the agent has said since the last entry of the journal, or since the keeper noted how far it has heard.
+/// Folds in what the agent has said since the last entry of the journal, or since the position up to which the keeper
+/// has noted its progress.
 fn fold_output(
     mut state: State,
     run: &Dir,
@@ -491,8 +507,9 @@ fn fold_output(
     let Some(source) = agent.and_then(|agent| ostler_agents::decoder::agent_feed(agent, plan.speaks())) else {
         return Ok(state);
     };
-    // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long. Whether a turn
-    // behind a protocol had an answer depends on that, too. Within a line without end nothing can be understood yet.
+    // There are few hooks, and the meaning of one may depend on what came before it in its turn; an output may be long.
+    // Whether a turn behind a protocol had an answer depends on what came before, too. Inside a line that has no end
+    // yet nothing can be decoded.
     let within_line = state.within_line().is_some();
     let whole_turn = state.plan.speaks() == Speaks::Hooks || state.plan.opens() && !within_line;
     let begins = if whole_turn { state.output.turn_begins } else { state.output.understood };
@@ -590,7 +607,7 @@ fn fill(
     }
     view.updated = updated;
     view.since = state.since.unwrap_or(updated);
-    // Nobody is quiet for longer than it lives, whatever a clock that was set says.
+    // A process is not quiet for longer than it has lived, whatever a changed clock says.
     let lived_s = record.agent.as_ref().and_then(Identity::lived_ms).map(|ms| ms / 1000);
     view.quiet_s = seconds_since(updated).min(lived_s.unwrap_or(u64::MAX));
     let opening = view.alive && record.plan.opens() && state.is_opening();
@@ -602,7 +619,7 @@ fn fill(
     Ok(())
 }
 
-/// What a session waits for, and when it goes on by itself.
+/// What a session waits for, and when it continues by itself.
 fn waits(state: &State) -> (Option<String>, Option<Timestamp>) {
     if state.phase() != Phase::Waiting {
         return (None, None);
@@ -615,7 +632,7 @@ fn waits(state: &State) -> (Option<String>, Option<Timestamp>) {
         return (Some(wait.what.clone()), until);
     }
     if let Some(handover) = &state.handover {
-        return (Some(format!("hand-over to {}", handover.agent)), None);
+        return (Some(format!("handover to {}", handover.agent)), None);
     }
     (Some("restart".to_owned()), state.restarts_at_ms().map(in_wall_time))
 }

@@ -1,22 +1,22 @@
-//! What the inbox has that the keeper has not seen yet: messages that wait, and what was decided about older ones.
+//! What the inbox has that the keeper has not read yet: messages that wait, and what was decided about older ones.
 
 use ostler_core::record::RequestKind;
 use ostler_store::folder::Folder;
 use ostler_store::{StoreError, inbox};
 use ostler_sys::dir::Dir;
 
-/// What the inbox says beyond what was seen of it.
+/// The contents of the inbox after the part that was read before.
 #[derive(Clone, Debug, Default)]
 pub struct Newer {
     messages: u32,
-    /// The numbers of those that are withdrawn, and of those that are to be given again.
+    /// The numbers of messages that are withdrawn, and of messages that are to be given again.
     withdrawn: Vec<u64>,
     again: Vec<u64>,
 }
 
 impl Newer {
-    /// How many messages wait, if so many did before. One that is withdrawn may have been among those, or among those that
-    /// may have been delivered (`unclear`).
+    /// How many messages wait, if so many did before. A withdrawn message may have been one of those, or one of those
+    /// that may have been delivered (`unclear`).
     pub fn with(&self, waiting: u32, unclear: &[u64]) -> u32 {
         let count = |numbers: &[u64], wanted: bool| {
             let count = numbers.iter().filter(|n| unclear.contains(n) == wanted).count();
@@ -26,7 +26,7 @@ impl Newer {
         waiting.saturating_add(more).saturating_sub(count(&self.withdrawn, false))
     }
 
-    /// Which of these still may have been delivered, for all that anybody knows.
+    /// Which of these may still have been delivered, as far as is known.
     pub fn still(&self, unclear: &[u64]) -> Vec<u64> {
         let decided = |n: &u64| self.withdrawn.contains(n) || self.again.contains(n);
         unclear.iter().filter(|n| !decided(n)).copied().collect()

@@ -1,4 +1,4 @@
-//! A look at many: nothing is asked of a session that can be known without.
+//! A look at many sessions: nothing is read or asked that can be known without it.
 
 use crate::living::{self, Begun};
 use crate::look::{Depth, blank, ended, look_at_processes, own};
@@ -23,12 +23,13 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Overview<'a> {
     sessions_dir: &'a SessionsDir,
-    /// Its own handle: one that threads share is counted with every call, and they wait for each other's count.
+    /// Its own handle: the kernel counts each use of a handle that threads share, and the threads wait for each other's
+    /// count.
     dir: Dir,
     depth: Depth,
     /// What earlier lists have found out about sessions that run; `None` where it may not be used.
     live: Option<&'a LiveIndex>,
-    /// What git has checked out where they work; many work in the same folder.
+    /// What git has checked out in their directories; many sessions work in the same one.
     branches: RefCell<HashMap<String, Option<String>>>,
 }
 
@@ -40,7 +41,7 @@ impl<'a> Overview<'a> {
         Ok(Overview { sessions_dir, dir, depth, live, branches: RefCell::default() })
     }
 
-    /// Whether somebody holds the lock of its agent: all that can be said of one that cannot be looked at.
+    /// Whether the lock of its agent is held: this is all that can be said of a session that cannot be looked at.
     #[must_use]
     pub fn is_locked(&self, id: SessionId) -> bool {
         let file = self.dir.file(&format!("{id}/agent.lock"), OFlags::RDONLY);
@@ -53,7 +54,7 @@ impl<'a> Overview<'a> {
             view.branch = self.branch(&view.cwd);
             return Ok(view);
         }
-        // What was put away may have been changed since by others, which only a closer look tells.
+        // An archived session may have been changed since by other programs, which only a closer look shows.
         if !self.sessions_dir.archived
             && let Some((outcome, closing)) = read_summary(&self.dir, id)
         {

@@ -1,5 +1,5 @@
-//! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript, or in rows of its
-//! database.
+//! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript, or in rows
+//! of its database.
 
 use crate::database;
 use ostler_agents::saved::Search;
@@ -17,8 +17,8 @@ use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// What must be in the transcript: the prompt of the newest turn, and what the agent said in it. `so_far`: what it has
-/// said in a turn that is not over.
+/// What must be in the transcript: the prompt of the newest turn, and what the agent said in it. `so_far`: what the
+/// agent has said in a turn that is not over.
 pub fn marks(
     agent: &dyn Agent,
     folder: &Folder,
@@ -30,7 +30,7 @@ pub fn marks(
         Some(_) | None => so_far,
     };
     marks = unsaved_on_exit::names_to_find(marks, state.exit().is_some_and(Exit::is_by_request));
-    // What was typed has no name of ours in the transcript; the turn's own marks name it.
+    // A typed prompt has no id of ours in the transcript; the turn's own marks identify it.
     if let Some(prompt) = state.last_fed()
         && state.plan.speaks() != Speaks::Hooks
         && !was_a_command(folder, state, prompt)?
@@ -40,8 +40,8 @@ pub fn marks(
     Ok(marks)
 }
 
-/// Whether this was a command to the agent's own program (`/clear`), which carried it out without its model: neither it nor
-/// what the program said about it is in the transcript under the name that we know.
+/// Whether this was a command to the agent's own program (`/clear`), which carried it out without its model: neither
+/// the command nor what the program said about it is in the transcript under the id that we know.
 fn was_a_command(folder: &Folder, state: &State, prompt: Message) -> Result<bool, StoreError> {
     let without_model = |turn: &TurnEnd| turn.verdict == Verdict::Succeeded && turn.messages.is_empty();
     if state.turn_is_told() || !state.last_turn().is_some_and(without_model) {
@@ -58,20 +58,20 @@ pub fn mark_of(agent: &dyn Agent, folder: &Folder, mode: Mode, message: Message)
     Ok(match inbox::read_one(folder.dir(), message.at)? {
         Some(Request { id, kind: RequestKind::Message { text, .. }, .. }) => Some(match mode {
             Mode::Headless => agent.mark(&id, &text),
-            // Typed, it has no name of ours.
+            // A typed message has no id of ours.
             Mode::Terminal => agent.mark_of_words(&ostler_agents::speak::typeable(&text)),
         }),
         Some(_) | None => None,
     })
 }
 
-/// The agent's transcript of a conversation, when it is there.
+/// The agent's transcript of a conversation, if it exists.
 #[must_use]
 pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<String> {
     find_transcript_with(agent, native_id, cwd, &|name| std::env::var(name).ok())
 }
 
-/// The same where the agent has this environment.
+/// The same for an agent that has this environment.
 #[must_use]
 pub fn find_transcript_with(
     agent: &dyn Agent,
@@ -83,7 +83,7 @@ pub fn find_transcript_with(
         Location::At(path) => Some(path),
         Location::Below { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];
-            // A copy of a conversation may have two files of its name: it goes on in the newer one.
+            // A copy of a conversation may have two files with its name: it continues in the newer one.
             let mut newest: Option<(std::time::SystemTime, String)> = None;
             while let Some(folder) = open.pop() {
                 for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -102,23 +102,24 @@ pub fn find_transcript_with(
     }
 }
 
-/// Whether an agent can go on with a conversation.
+/// Whether an agent can continue a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     Yes,
     /// There is no trace of it.
     No,
-    /// There is a file, and nothing in it that the agent would resume; it begins no other of that name either.
+    /// There is a file, but nothing in it that the agent would resume; the agent does not begin another conversation
+    /// with that name either.
     InNameOnly,
 }
 
-/// Whether there is a conversation to go on with. `transcript`: where it is, as far as that is known. `None` for agents
-/// whose conversations nobody can look into.
+/// Whether there is a conversation to continue. `transcript`: where it is, as far as that is known. `None` for agents
+/// whose conversations cannot be read.
 pub fn begun(agent: &dyn Agent, native_id: &str, cwd: &str, transcript: Option<&str>) -> Option<Begun> {
     begun_with(agent, native_id, cwd, transcript, &|name| std::env::var(name).ok())
 }
 
-/// The same where the agent has this environment.
+/// The same for an agent that has this environment.
 pub fn begun_with(
     agent: &dyn Agent,
     native_id: &str,
@@ -126,12 +127,12 @@ pub fn begun_with(
     transcript: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Begun> {
-    // A database says nothing about this conversation: it is there for all of them.
+    // A database says nothing about this conversation: it exists for all of them.
     if agent.keeps_what_it_names() {
         return Some(Begun::Yes);
     }
     agent.transcript(native_id, cwd, variable)?;
-    // Where its file is may not be known: the agent named it, and everybody died.
+    // The place of its file may be unknown: the agent reported it, and all processes of the session were killed.
     let found = transcript.map(str::to_owned).or_else(|| find_transcript_with(agent, native_id, cwd, variable));
     let Some(file) = found.and_then(|path| File::open(path).ok()) else {
         return Some(Begun::No);
@@ -140,20 +141,21 @@ pub fn begun_with(
     Some(if begins { Begun::Yes } else { Begun::InNameOnly })
 }
 
-/// How far the transcript has been written before a run of an agent that takes one message per run: one of those is
-/// told the same words twice has to be found saying them twice.
+/// How long the transcript is before a run of an agent that takes one message per run: if such an agent is given the
+/// same words twice, they have to be found twice.
 #[must_use]
 pub fn written_before(record: &RunRecord) -> u64 {
     let transcript = record.transcript.as_ref().filter(|_| record.plan.speaks() == Speaks::OneTurn);
     transcript.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len())
 }
 
-/// Whether the transcript, from there on, holds all of them now. One that does not exist holds nothing.
+/// Whether the transcript, from position `from` on, contains all marks now. A file that does not exist contains
+/// nothing.
 pub fn holds(agent: &dyn Agent, transcript: &Path, from: u64, marks: &[String]) -> io::Result<bool> {
     finds(agent.search(marks), transcript, from)
 }
 
-/// Whether they are in what the conversation is now: an agent may have taken back what it had written down.
+/// Whether the marks are in the present conversation: an agent may have taken back what it had written.
 pub fn conversation_has(agent: &dyn Agent, transcript: &Path, from: u64, marks: &[String]) -> io::Result<bool> {
     finds(agent.search_conversation(marks), transcript, from)
 }
@@ -171,7 +173,7 @@ fn finds(mut search: Box<dyn Search + '_>, transcript: &Path, from: u64) -> io::
     Ok(search.is_over())
 }
 
-/// What the turn with these marks used, by the agent's transcript; `None` when it does not say.
+/// What the turn with these marks used, according to the agent's transcript; `None` when the transcript does not say.
 pub fn turn_tokens(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<Option<Tokens>> {
     let Some(mut count) = agent.count(marks) else {
         return Ok(None);
@@ -185,7 +187,7 @@ pub fn turn_tokens(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io
     Ok(Some(count.tokens()))
 }
 
-/// Where an agent keeps a conversation, and where in it a run began.
+/// Where an agent stores a conversation, and where in it a run began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
     File {
@@ -201,11 +203,11 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// As far as it is known: a conversation without a name is in no row.
+    /// The place, as far as it is known. A conversation without an id cannot be found in a database.
     #[must_use]
     pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
         if let Some(transcript) = own_transcript(record, state) {
-            // In another file than the one that was known, nothing of this run was written before.
+            // A file other than the known one has nothing from before this run.
             let before = record.written_before.max(state.typed().written);
             let from = if record.transcript.as_ref() == Some(transcript) { before } else { 0 };
             return Some(Kept::File { path: transcript.into(), from });
@@ -216,7 +218,7 @@ impl Kept {
         record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id, since_ms })
     }
 
-    /// Whether it holds all these marks now.
+    /// Whether it contains all these marks now.
     pub fn holds(&self, agent: &dyn Agent, marks: &[String]) -> io::Result<bool> {
         match self {
             Kept::File { path, from } => holds(agent, path, *from, marks),
@@ -225,7 +227,8 @@ impl Kept {
     }
 }
 
-/// The file of this conversation alone: what the agent has told, or what was known when it was started.
+/// The file of this conversation alone: the one that the agent has reported, or the one that was known when it was
+/// started.
 #[must_use]
 pub fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a String> {
     state.transcript.as_ref().or(record.transcript.as_ref())
@@ -237,7 +240,8 @@ pub fn location(record: &RunRecord, state: &State) -> Option<String> {
     own_transcript(record, state).or(record.database.as_ref()).cloned()
 }
 
-/// The file of this conversation alone, which may be copied, repaired and put back. A database has others in it, too.
+/// The file of this conversation alone, which may be copied, repaired and restored. A database also contains other
+/// conversations.
 pub fn own_file(folder: &Folder, view: &View) -> Result<Option<String>, StoreError> {
     let Some(location) = &view.transcript else {
         return Ok(None);
@@ -246,7 +250,7 @@ pub fn own_file(folder: &Folder, view: &View) -> Result<Option<String>, StoreErr
     Ok(Some(location).filter(|path| database.as_ref() != Some(*path)).cloned())
 }
 
-/// The same for a finished turn of an agent that is gone: whatever will be in the transcript is in it.
+/// Whether a finished turn of an agent that is gone is saved: nothing more will be written to the transcript.
 pub fn finished_turn_is_saved(
     folder: &Folder,
     session: &Session,
@@ -259,7 +263,7 @@ pub fn finished_turn_is_saved(
     };
     let marks = marks(agent, folder, state, Vec::new())?;
     match (kept.holds(agent, &marks), &kept) {
-        // A newer agent may keep its rows in another way, which proves nothing and is no fault of the session.
+        // A newer agent may store its rows in another way, which proves nothing and is not an error of the session.
         (Err(_), Kept::Database { .. }) => Ok(false),
         (held, Kept::File { path, .. }) => held.map_err(StoreError::io(path.to_string_lossy())),
         (Ok(held), Kept::Database { .. }) => Ok(held),

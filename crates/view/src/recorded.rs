@@ -1,5 +1,5 @@
-//! A conversation as the agent's own transcript has it, for `logs` of an agent that draws: over the files of all its runs, or
-//! the rows of its database. Nothing is kept of it here; the transcript is read where the agent has it.
+//! A conversation from the agent's own transcript, for `logs` of an agent that draws: over the files of all its runs,
+//! or the rows of its database. No copy is kept; the transcript is read where the agent stores it.
 
 use crate::conversation::Item;
 use crate::{database, look};
@@ -23,14 +23,15 @@ use std::path::{Path, PathBuf};
 /// How much of a file is read at once.
 const PIECE: usize = 256 * 1024;
 
-/// Where an agent that draws keeps the conversation of a session.
+/// Where an agent that draws stores the conversation of a session.
 pub struct Source {
     agent: &'static dyn Agent,
     kept: Kept,
 }
 
 enum Kept {
-    /// In these files, in the order in which it began them: an agent may begin another conversation in the middle of a run.
+    /// In these files, in the order in which the agent began them: an agent may begin another conversation in the
+    /// middle of a run.
     Files(Vec<PathBuf>),
     Rows {
         queries: &'static Queries,
@@ -40,8 +41,8 @@ enum Kept {
 }
 
 impl Source {
-    /// What is known of it now. `None`: the agent does not draw, or keeps no transcript that can be read, or there is nothing in
-    /// it yet: agents make the file before the first message. `known`: what an earlier look has found.
+    /// What is known of it now. `None`: the agent does not draw, or keeps no transcript that can be read, or nothing
+    /// was said in it yet: agents make the file before the first message. `known`: what an earlier look has found.
     pub fn find(folder: &Folder, known: Option<&Source>) -> Result<Option<Source>, StoreError> {
         let newest = folder.newest_run()?;
         let session = folder.session()?;
@@ -81,7 +82,7 @@ impl Source {
         Ok(if was_known || source.has_begun()? { Some(source) } else { None })
     }
 
-    /// Whether anything was said in it. Looks at the beginning only.
+    /// Whether anything was said in it. Reads the beginning only.
     fn has_begun(&self) -> Result<bool, StoreError> {
         let Some(mut recording) = self.agent.recording() else {
             return Ok(false);
@@ -114,7 +115,7 @@ impl Source {
         }
     }
 
-    /// The files to watch for more: the agent writes them, and nobody tells us.
+    /// The files to watch for more: the agent writes them without notifying us.
     #[must_use]
     pub fn written_files(&self) -> Vec<PathBuf> {
         match &self.kept {
@@ -127,7 +128,7 @@ impl Source {
         }
     }
 
-    /// Whether a later look has found more places.
+    /// Whether a later look has found the same places.
     #[must_use]
     pub fn is_same(&self, other: &Source) -> bool {
         match (&self.kept, &other.kept) {
@@ -138,7 +139,7 @@ impl Source {
     }
 }
 
-/// Whether the agent of this session draws and keeps a transcript that can be read, be there one or not.
+/// Whether the agent of this session draws and keeps transcripts that can be read, whether there is one yet or not.
 pub fn is_kept(folder: &Folder) -> Result<bool, StoreError> {
     Ok(agent_that_draws(folder)?.is_some())
 }
@@ -170,7 +171,7 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, one: Option<T>) {
     }
 }
 
-/// Reads it in order, and then as it grows.
+/// Reads the conversation in order, and then as it grows.
 pub struct Reader {
     source: Source,
     recording: Box<dyn Recording>,
@@ -192,7 +193,8 @@ impl Reader {
         Some(Reader { source, recording, place: 0, lines: Lines::from(0), position: 0, row: String::new(), told: 0 })
     }
 
-    /// Begins again, so that about this much is read (bytes of files, or a row for each KiB), and says whether that is all.
+    /// Begins again, so that about this much is read (bytes of files, or a row for each KiB), and returns whether that
+    /// is all.
     pub fn rewind(&mut self, size: u64) -> Result<bool, StoreError> {
         self.recording =
             self.source.agent.recording().ok_or_else(|| StoreError::Missing { file: "transcript".to_owned() })?;
@@ -230,7 +232,7 @@ impl Reader {
         }
     }
 
-    /// A later look has found this: the reader goes on where it is.
+    /// A later look has found this source: the reader continues where it is.
     pub fn replace_source(&mut self, source: Source) {
         self.source = source;
     }
@@ -240,7 +242,7 @@ impl Reader {
         &self.source
     }
 
-    /// What has come since the last call. `ended`: nothing more will come, so what is half written is told as well.
+    /// What has come since the last call. `ended`: nothing more will come, so incomplete messages are read as well.
     pub fn read_on<E: From<StoreError>>(
         &mut self,
         ended: bool,
@@ -298,7 +300,8 @@ impl Reader {
                         conversation,
                         &mut self.row,
                         |row, is_newest_message| -> Result<bool, E> {
-                            // One that was broken off stays as it is, and later ones follow.
+                            // Only the newest message may still be incomplete: one that was interrupted stays as it is,
+                            // and later ones follow.
                             if last && !ended && is_newest_message && !recording.is_whole(row) {
                                 return Ok(false);
                             }
@@ -328,7 +331,8 @@ fn open(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Whole lines from `position` to the present end. A file that has become shorter was written anew, and is read again.
+/// Whole lines from `position` to the present end. A file that has become shorter was written again, and is read from
+/// its beginning.
 fn read_file<E: From<StoreError>>(
     file: &File,
     path: &Path,
@@ -360,7 +364,7 @@ fn read_file<E: From<StoreError>>(
     result
 }
 
-/// Where the first line begins that begins behind this position; the end, when none does.
+/// Where the first line begins that begins after this position; the end, if there is none.
 fn line_from(file: &File, position: u64) -> io::Result<u64> {
     let mut at = position;
     let mut buffer = vec![0; PIECE];
@@ -381,7 +385,8 @@ pub fn last_message(agent: &dyn Agent, transcript: &File, range: Range<u64>) -> 
     let mut end = range.end.min(transcript.metadata()?.len());
     let least = end.saturating_sub(LOOKED_AT);
     let mut piece = vec![0; PIECE];
-    // What has been read of the line whose beginning is yet to be found, and whether its end is in the range and was seen.
+    // What has been read of the line whose beginning is not found yet, and whether its end is in the range and was
+    // read.
     let mut line: Vec<u8> = Vec::new();
     let mut is_whole = false;
     while end > least {
@@ -418,7 +423,7 @@ fn message_in(agent: &dyn Agent, line: &[u8]) -> Option<What> {
     })
 }
 
-/// So much of a transcript's end is looked at for its last message.
+/// How much of a transcript's end is searched for its last message.
 const LOOKED_AT: u64 = 8 << 20;
 
 #[cfg(test)]

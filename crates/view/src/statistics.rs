@@ -1,5 +1,5 @@
-//! What a session has used and when, by its journal: turns, the time that they took, tokens, money. For sums over many
-//! sessions, so nothing is looked at but the journal, and of that only the entries that count.
+//! What a session has used and when, according to its journal: turns, the time that they took, tokens, money. For sums
+//! over many sessions, so nothing but the journal is read, and of it only the entries that count.
 
 use jiff::Timestamp;
 use memchr::memmem;
@@ -16,7 +16,7 @@ use std::ops::AddAssign;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     pub turns: u64,
-    /// How long turns took, without the time in which a person was asked. Of a command: how long it ran.
+    /// How long turns took, without the time in which a person was asked. For a command: how long it ran.
     pub ms: u64,
     pub tokens: Tokens,
     pub cost_usd: f64,
@@ -39,8 +39,11 @@ pub struct Share {
 }
 
 /// The entries that count. They are looked for as bytes: most of a journal is about other things, and JSON takes time.
-const COUNTED: [&str; 10] = [
+const COUNTED: [&str; 13] = [
     "\"started\"",
+    "\"queued\"",
+    "\"begun\"",
+    "\"not_begun\"",
     "\"exited\"",
     "\"feeding\"",
     "\"turn_started\"",
@@ -52,7 +55,7 @@ const COUNTED: [&str; 10] = [
     "\"cost\"",
 ];
 
-/// What a session has used since then, and what it was started as. `None`: its journal was not written since.
+/// What a session has used since then, and its `session.json`. `None`: its journal was not written since.
 pub fn read(folder: &Folder, since: Option<Timestamp>) -> Result<Option<(Session, Vec<Share>)>, StoreError> {
     if let Some(since) = since
         && !journal::may_have_news(folder.dir(), since)?
@@ -60,20 +63,20 @@ pub fn read(folder: &Folder, since: Option<Timestamp>) -> Result<Option<(Session
         return Ok(None);
     }
     let bytes = folder.dir().read("journal.jsonl").map_err(StoreError::io("journal.jsonl"))?.unwrap_or_default();
-    let whats = COUNTED.map(memmem::Finder::new);
-    let entries = bytes
-        .split(|&byte| byte == b'\n')
-        .filter(|line| whats.iter().any(|what| what.find(line).is_some()))
-        .filter_map(|line| serde_json::from_slice::<Entry>(line).ok());
-    let mut shares = shares(entries);
+    let mut shares = shares(&bytes);
     shares.retain(|share| since.is_none_or(|since| share.at >= since));
     Ok(Some((folder.session()?, shares)))
 }
 
-fn shares(entries: impl Iterator<Item = Entry>) -> Vec<Share> {
+/// What a journal says was used.
+fn shares(journal: &[u8]) -> Vec<Share> {
+    let whats = COUNTED.map(memmem::Finder::new);
+    let counts = |line: &&[u8]| whats.iter().any(|what| what.find(line).is_some());
     let mut sum = Sum::default();
-    for entry in entries {
-        sum.add(&entry);
+    for line in journal.split(|&byte| byte == b'\n').filter(counts) {
+        if let Ok(entry) = serde_json::from_slice(line) {
+            sum.add(&entry);
+        }
     }
     sum.shares
 }
@@ -85,10 +88,10 @@ struct Sum {
     turns: u32,
     tokens: Tokens,
     cost_usd: f64,
-    /// Since boot: when the turn that runs began, and the question that is open.
+    /// When the running turn began, and when the open question was asked, in milliseconds since boot.
     turn_ms: Option<u64>,
     asked_ms: Option<u64>,
-    /// How long it was asked in this turn.
+    /// How long a person was asked in this turn.
     waited_ms: u64,
     /// A command has run since then.
     command_ms: Option<u64>,
@@ -98,7 +101,7 @@ impl Sum {
     fn add(&mut self, entry: &Entry) {
         let mut used = Used::default();
         match &entry.event {
-            // A program that waits uses nothing before it begins.
+            // A program that waits uses nothing before it is started.
             Event::Begun => self.command_ms = self.command_ms.map(|_| entry.ms),
             Event::NotBegun { .. } => self.command_ms = None,
             Event::Started { plan, .. } | Event::Queued { plan } => {
@@ -158,17 +161,22 @@ mod tests {
         Entry { at, ms, run: 1, out: None, request: None, inbox: None, notify: None, event }
     }
 
+    fn plan(channel: Channel) -> Plan {
+        let rules = ostler_core::rules::Rules::default();
+        Plan { channel, keep: true, ending: Ending::Hangup, linger_ms: 0, rules }
+    }
+
     fn started(channel: Channel) -> Event {
-        Event::Started {
-            plan: Plan {
-                channel,
-                keep: true,
-                ending: Ending::Hangup,
-                linger_ms: 0,
-                rules: ostler_core::rules::Rules::default(),
-            },
-            continues: false,
-        }
+        Event::Started { plan: plan(channel), continues: false }
+    }
+
+    fn exited() -> Event {
+        Event::Exited { exit: Exit::UNKNOWN, progress: false }
+    }
+
+    fn journal(entries: &[Entry]) -> Vec<u8> {
+        let lines: Vec<String> = entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
+        lines.join("\n").into_bytes()
     }
 
     fn ended(tokens: u64, cost_usd: Option<f64>) -> Event {
@@ -178,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_counts_with_its_end_and_without_the_time_in_which_somebody_was_asked() {
+    fn each_turn_counts_with_its_end_and_without_the_time_of_questions() {
         let ask = Ask {
             request: "r".to_owned(),
             tool: None,
@@ -187,20 +195,17 @@ mod tests {
             suggestions: serde_json::Value::Null,
             details: serde_json::Value::Null,
         };
-        let shares = shares(
-            [
-                entry(1000, started(Channel::Lines(Lines::Turns))),
-                entry(2000, Event::Feeding { n: 1, written: None, kept: None }),
-                entry(2500, Event::TurnStarted),
-                entry(3000, Event::Asked { ask }),
-                entry(9000, Event::AskClosed { request: "r".to_owned() }),
-                entry(10_000, ended(10, Some(0.5))),
-                entry(20_000, Event::Feeding { n: 2, written: None, kept: None }),
-                entry(21_000, ended(20, Some(0.75))),
-                entry(30_000, Event::Exited { exit: Exit::UNKNOWN, progress: false }),
-            ]
-            .into_iter(),
-        );
+        let shares = shares(&journal(&[
+            entry(1000, started(Channel::Lines(Lines::Turns))),
+            entry(2000, Event::Feeding { n: 1, written: None, kept: None }),
+            entry(2500, Event::TurnStarted),
+            entry(3000, Event::Asked { ask }),
+            entry(9000, Event::AskClosed { request: "r".to_owned() }),
+            entry(10_000, ended(10, Some(0.5))),
+            entry(20_000, Event::Feeding { n: 2, written: None, kept: None }),
+            entry(21_000, ended(20, Some(0.75))),
+            entry(30_000, exited()),
+        ]));
         let found: Vec<(i64, Used)> = shares.into_iter().map(|share| (share.at.as_second(), share.used)).collect();
         let used = |ms, input, cost_usd| Used { turns: 1, ms, tokens: Tokens { input, output: 1 }, cost_usd };
         assert_eq!(found, [(10, used(2000, 10, 0.5)), (21, used(1000, 20, 0.25))]);
@@ -208,11 +213,19 @@ mod tests {
 
     #[test]
     fn a_command_counts_with_the_time_that_it_ran() {
-        let entries = [
-            entry(1000, started(Channel::Command)),
-            entry(61_000, Event::Exited { exit: Exit::UNKNOWN, progress: false }),
-        ];
-        let shares = shares(entries.into_iter());
+        let shares = shares(&journal(&[entry(1000, started(Channel::Command)), entry(61_000, exited())]));
         assert_eq!(shares[0].used, Used { ms: 60_000, ..Used::default() });
+    }
+
+    #[test]
+    fn the_time_in_a_queue_does_not_count_and_the_time_after_it_does() {
+        let queued = || Event::Queued { plan: plan(Channel::Command) };
+        let begun = [entry(1000, queued()), entry(50_000, Event::Begun), entry(61_000, exited())];
+        let shares_of_begun = shares(&journal(&begun));
+        assert_eq!(shares_of_begun[0].used, Used { ms: 11_000, ..Used::default() });
+        let withdrawn = Event::NotBegun { reason: "withdrawn".to_owned(), stopped: true };
+        assert!(
+            shares(&journal(&[entry(1000, queued()), entry(50_000, withdrawn), entry(51_000, exited())])).is_empty()
+        );
     }
 }

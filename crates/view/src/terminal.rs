@@ -1,7 +1,7 @@
 //! A terminal session's screen from its files: `size` notes when the window changed, `screen` is a snapshot taken at
-//! least every MiB, `out` has the bytes since. `screen.scrollback` is the same snapshot together with what had scrolled off
-//! by then: only attaching needs that, and a list that draws many screens should not have to read it. Reading them needs no
-//! keeper.
+//! least every MiB, `out` has the bytes since. `screen.scrollback` is the same snapshot together with what had scrolled
+//! off by then: only attaching needs that, and a list that draws many screens should not have to read it. No keeper is
+//! needed to read them.
 
 use crate::look::read_from;
 use ostler_screen::{Lines, Screen, Scrollback, Size};
@@ -20,7 +20,7 @@ pub const SNAPSHOT_EVERY: u64 = 1 << 20;
 /// How many lines that have scrolled off are kept: as many as tmux keeps.
 pub const SCROLLBACK: usize = 2000;
 
-/// The window had this size from that position of the output on.
+/// The window had this size from position `at` of the output on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resize {
     pub at: u64,
@@ -52,7 +52,7 @@ pub fn snapshot_position(run: &Dir) -> Result<u64, StoreError> {
     Ok(parse_snapshot(&bytes).map_or(0, |(position, _)| position))
 }
 
-/// Reads what a program drew, with the changes of its window in their places.
+/// Reads what a program drew, with the changes of its window at their positions.
 #[derive(Debug)]
 pub struct Replay {
     position: u64,
@@ -71,7 +71,7 @@ impl Replay {
         Replay { position }
     }
 
-    /// Everything up to the present end. A change of the window that the last call ended on comes again, which does no
+    /// Everything up to the present end. A change of the window at which the last call ended comes again, which does no
     /// harm.
     pub fn read_on(&mut self, run: &Dir, mut each: impl FnMut(Drawn<'_>)) -> Result<(), StoreError> {
         let mut place = self.position;
@@ -105,7 +105,7 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
     read_to_end(stored_screen(run)?, run)
 }
 
-/// A snapshot that cannot be read costs time, nothing else: everything is in the output.
+/// If a snapshot cannot be read, only time is lost: everything is in the output.
 fn read_to_end(stored: Option<At>, run: &Dir) -> Result<At, StoreError> {
     let At { mut screen, position } = match stored {
         Some(at) => at,
@@ -119,11 +119,11 @@ fn read_to_end(stored: Option<At>, run: &Dir) -> Result<At, StoreError> {
     Ok(At { screen, position: replay.position })
 }
 
-/// How much a list draws of a program that has drawn more than twice as much since the snapshot: about two screens.
+/// How much a list draws of a program that has drawn at least twice as much since the snapshot: about two screens.
 const NEARLY: u64 = 8 * 1024;
 
-/// The screen as a list needs it, of which it shows the last line. Of a program that has drawn a lot since the snapshot only the
-/// end of that is drawn, over what stood there then: a hundred of them would take a second otherwise.
+/// The screen for a list, which shows its last line. If a program has drawn a lot since the snapshot, only the end of
+/// that is drawn, over the screen of the snapshot: otherwise a hundred of them would take a second.
 pub fn nearly_now(run: &Dir) -> Result<Screen, StoreError> {
     let stored = stored_screen(run)?;
     let end = run.stat("out").map_err(StoreError::io("out"))?.map_or(0, |out| out.size);
@@ -135,13 +135,13 @@ pub fn nearly_now(run: &Dir) -> Result<Screen, StoreError> {
     let size = size.map_or_else(|| first_window(run), Ok)?;
     let mut screen = stored.map_or_else(|| Screen::new(size), |at| at.screen);
     screen.resize(size);
-    // What was under way at the snapshot is over, and mostly the next text stands at the bottom.
+    // An escape sequence that was incomplete at the snapshot is over, and the next text is mostly at the bottom.
     screen.feed(b"\x18\x1b[9999;1H");
     let mut begun = false;
     Replay::from(from).read_on(run, |drawn| match drawn {
         Drawn::Bytes([]) => {}
         Drawn::Bytes(bytes) => {
-            // From the beginning of a line, so that half a sequence is not taken for text.
+            // From the beginning of a line, so that half an escape sequence is not drawn as text.
             let line = if begun { 0 } else { bytes.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1) };
             begun = true;
             screen.feed(&bytes[line..]);
@@ -167,8 +167,9 @@ fn stored_screen(run: &Dir) -> Result<Option<At>, StoreError> {
     Ok(parse_snapshot(&bytes).and_then(|(position, state)| Some(At { screen: Screen::restore(state).ok()?, position })))
 }
 
-/// The newest snapshot with what had scrolled off. A version that knows only `screen` may have written that one later, and
-/// the output before it may be gone; so both are read, `screen` first, because the other is never older.
+/// The newest snapshot with what had scrolled off. A version that knows only `screen` may have written `screen` later,
+/// and the output before it may be gone. So both files are read, `screen` first, because `screen.scrollback` is written
+/// first and is otherwise never older.
 fn stored_scrollback(run: &Dir) -> Result<(Scrollback, u64), StoreError> {
     let screen = stored_screen(run)?;
     let bytes = read_dispensable(run, "screen.scrollback")?.unwrap_or_default();
@@ -185,11 +186,11 @@ fn stored_scrollback(run: &Dir) -> Result<(Scrollback, u64), StoreError> {
     })
 }
 
-/// How much output is replayed at most to find what has scrolled off, where that was not stored.
+/// How much output is replayed at most to find what has scrolled off, if that was not stored.
 const SCROLLED: u64 = 4 << 20;
 
-/// The last lines that have scrolled off the screen up to this position, from the output alone. Of a long output only the end
-/// is looked at; the first lines found there may then be wrong, where the program drew over what stood before.
+/// The last lines that have scrolled off the screen up to this position, from the output alone. Of a long output only
+/// the end is read; then the first lines found there may be wrong, where the program drew over earlier text.
 fn scrolled_off_before(run: &Dir, until: u64) -> Result<Lines, StoreError> {
     let from = until.saturating_sub(SCROLLED);
     let begun = sizes(run)?.iter().rev().find(|resize| resize.at <= from).map(window);
@@ -220,15 +221,15 @@ fn window(resize: &Resize) -> Size {
     Size { rows: resize.rows, columns: resize.columns }
 }
 
-/// Takes a snapshot at the present end of the output. A process that finds another one at it leaves it to that one: the snapshots of
-/// keepers that were killed one after the other would otherwise pile up, and an older one might replace a newer one.
+/// Takes a snapshot at the present end of the output, unless another process is taking one. Otherwise the snapshots of
+/// keepers that were killed one after the other would accumulate, and an older one might replace a newer one.
 pub fn take_snapshot(run: &Dir) -> Result<(), StoreError> {
     let file = run.file("screen.lock", OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io("screen.lock"))?;
     let Some(_held) = lock::try_exclusive(file).map_err(StoreError::io("screen.lock"))? else {
         return Ok(());
     };
     let (scrollback, position) = now_with_scrollback(run)?;
-    // First, so that it is never older than `screen`: output before that may be dropped.
+    // Written first, so that it is never older than `screen`: output before `screen` may be dropped.
     let written = run.replace("screen.scrollback", &scrollback.snapshot(position), Sync::No);
     written.map_err(StoreError::io("screen.scrollback"))?;
     let mut bytes = format!("{position}\n").into_bytes();
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_a_snapshot_being_taken_leaves_it_to_them() {
+    fn only_one_process_takes_a_snapshot_at_a_time() {
         let (_folder, run) = run_with(b"text");
         let file = run.file("screen.lock", OFlags::RDWR | OFlags::CREATE).unwrap();
         let held = lock::try_exclusive(file).unwrap().unwrap();

@@ -1,6 +1,6 @@
-//! What a conversation is, no matter who keeps it: an agent, the folder in which that agent keeps its conversations, and its
-//! own name for this one. Not our session's id: two sessions of ours can mean the same conversation, and a copied home has
-//! the same ids twice.
+//! What identifies a conversation, whichever session keeps it: an agent, the folder in which that agent keeps its
+//! conversations, and the agent's own id. Not our session's id: two of our sessions can use the same conversation, and
+//! a copied home has the same ids twice.
 
 use crate::Variable;
 use ostler_agents::Agent;
@@ -22,17 +22,17 @@ impl Conversation {
         Some(Conversation { agent: agent.name().to_owned(), config, native_id: native_id.to_owned() })
     }
 
-    /// The name of its lock: the same for the same conversation and for no other.
+    /// The name of its lock file: the same for the same conversation, and different for every other one.
     #[must_use]
     pub fn file_name(&self) -> String {
         let parts = [self.agent.as_bytes(), self.config.as_os_str().as_encoded_bytes(), self.native_id.as_bytes()];
-        // A path and an id hold no zero byte, so the parts cannot run into each other.
+        // A path and an id contain no zero byte, so the parts cannot be confused.
         format!("{}-{:032x}.lock", self.agent, fnv1a(&parts.join(&0)))
     }
 }
 
-/// The path as the kernel would call it, also where its end is not there yet: an agent makes its folder when it first
-/// runs, and is then in the same one.
+/// The path as the kernel reports it, also if its end does not exist yet: an agent creates its folder when it first
+/// runs, and the path must be the same afterwards.
 fn canonical(path: &Path) -> PathBuf {
     if let Ok(found) = std::fs::canonicalize(path) {
         return found;
@@ -43,7 +43,7 @@ fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// FNV-1a with 128 bits: names that differ get files that differ, on every machine and in every version the same.
+/// FNV-1a with 128 bits: different names get different files, and the same ones on every machine and in every version.
 fn fnv1a(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;

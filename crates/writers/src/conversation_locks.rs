@@ -1,7 +1,7 @@
-//! Agents' own locks: the process that writes a conversation holds flock on a file that names it.
+//! Agents' own locks: the process that writes a conversation holds flock on a file that is named after it.
 //!
-//! The file stays when the writer has gone; only the kernel's list of locks tells who holds it. That list goes by device
-//! and inode, so the file is looked up first and believed afterwards.
+//! The file stays when the writer has exited; only the kernel's list of locks shows which process holds it. That list
+//! identifies files by device and inode, so the file is looked up first and then found in the list.
 
 use crate::processes::describe;
 use crate::{ConversationOwner, Evidence, Variable};
@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Every conversation of this agent that a process of this user writes to, or only who writes to one of them.
+/// Every conversation of this agent that a process of this user writes to, or only the writers of one of them.
 pub fn locked(
     agent: &dyn Agent,
     variable: Variable<'_>,
@@ -45,8 +45,9 @@ pub fn locked(
     Ok(found)
 }
 
-/// The conversation that this process is at. It keeps the locks of those that it has left, and takes more for its subagents:
-/// so of several the one taken last counts that is a person's, and `known` until there is such a one.
+/// The conversation that this process is using. It keeps the locks of conversations that it no longer uses, and takes
+/// more for its subagents. So among several the lock taken last counts whose conversation a person began, or that is
+/// `known`.
 pub fn conversation_of(
     agent: &dyn Agent,
     pid: i32,
@@ -73,7 +74,7 @@ fn taken_at(agent: &dyn Agent, conversation: &str, variable: Variable<'_>) -> Op
     std::fs::metadata(file).ok()?.modified().ok()
 }
 
-/// By its transcript, which is there from the first prompt on.
+/// Decided by its transcript, which exists from the first prompt on.
 fn is_a_persons(agent: &dyn Agent, conversation: &str, variable: Variable<'_>) -> bool {
     let file = ostler_view::proof::find_transcript_with(agent, conversation, "", variable);
     let first = file.and_then(|file| crate::open_files::first_line(Path::new(&file)));
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_names_its_thread_only_while_somebody_holds_it() {
+    fn a_lock_file_names_its_thread_only_while_a_process_holds_it() {
         let home = tempfile::tempdir().unwrap();
         let locks = home.path().join(".codex/thread-writer-locks");
         std::fs::create_dir_all(&locks).unwrap();

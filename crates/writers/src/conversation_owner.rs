@@ -1,4 +1,4 @@
-//! One process that holds one conversation, and why we believe so.
+//! One process that holds one conversation, and the evidence for it.
 
 use crate::processes::Process;
 use jiff::Timestamp;
@@ -9,17 +9,17 @@ use serde::Serialize;
 /// Looks up a variable of the environment.
 pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Why we believe that a process holds a conversation.
+/// The evidence that a process holds a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// It is the agent of a session of ours.
+    /// It is the agent of one of our sessions.
     Session,
-    /// The agent's own list of what runs.
+    /// The agent's own list of its processes.
     Registry,
-    /// A lock that the kernel says it has.
+    /// A lock that it holds, by the kernel's list.
     Lock,
-    /// It could write to the conversation's file at any moment.
+    /// It has the conversation's file open, and could write to it at any moment.
     OpenFile,
 }
 
@@ -43,9 +43,9 @@ pub struct ConversationOwner {
     pub pid: i32,
     pub since: Timestamp,
     pub cwd: Option<String>,
-    /// The terminal that it can be found on.
+    /// The terminal on which it can be found.
     pub terminal: Option<String>,
-    /// What the agent itself says that it does.
+    /// The agent's own report of what the process does.
     pub status: Option<String>,
     pub command: Vec<String>,
     pub ours: bool,
@@ -74,14 +74,14 @@ impl ConversationOwner {
         }
     }
 
-    /// Enough to find it.
+    /// Text with which a person can find the process.
     pub fn words(&self) -> String {
         crate::processes::named(self.pid, self.terminal.as_deref(), self.since)
     }
 }
 
-/// The first evidence for a process and a conversation is the best one; where one says which conversation it is,
-/// another that does not know adds nothing.
+/// The first evidence for a process and a conversation is the best one. If one entry names the conversation of a
+/// process, another entry without a name adds nothing.
 pub fn once_each(found: Vec<ConversationOwner>) -> Vec<ConversationOwner> {
     let mut kept: Vec<ConversationOwner> = Vec::new();
     for owner in found {

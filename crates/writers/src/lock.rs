@@ -1,19 +1,21 @@
 //! The lock of a conversation's one writer, across all homes of a user.
 //!
-//! `writers/<agent>-<hash>.lock` below the user's own state folder, whatever `OSTLER_HOME` says. A flock on that file is
-//! inherited by the agent and kept by its holder, and in the file stands who that is.
+//! `writers/<agent>-<hash>.lock` below the user's own state folder, whatever `OSTLER_HOME` is. The agent inherits a
+//! flock on that file and its holder keeps it; the file contains a record of the owner.
 //!
-//! Neither would do alone:
+//! Neither is enough alone:
 //!
-//! * A lock can be **dropped** while its writer lives: a launcher closes what it does not know, and an agent that told its
-//!   conversation's name only after its start never had it. So a free lock counts only when the process on record is
-//!   gone.
-//! * A lock can **leak**: a tool of the agent inherits it and outlives everybody. So a lock that is held counts only while
-//!   the agent or a helper of its session lives; after that its file is removed, and the lock with it.
-//! * A record can name a process that **cannot be seen** from here, in another pid namespace. There the lock alone counts.
+//! * A lock can be **dropped** while its writer lives: a launcher closes descriptors that it does not know, and an
+//!   agent that reported its conversation's id only after its start never had the lock. So a lock that is not held
+//!   counts as free only when the process on record has exited.
+//! * A lock can **leak**: a tool of the agent inherits it and outlives all other processes. So a lock that is held
+//!   counts only while the agent or a helper of its session lives; after that its file is removed, and the lock with
+//!   it.
+//! * A record can name a process that **cannot be seen** from here, in another pid namespace. Then the lock alone
+//!   counts.
 //!
-//! A process that takes, reads or changes does so under one short lock on the folder itself, so that no two of them judge at
-//! once. The folder's lock is never held while anything is waited for.
+//! A process that takes, reads or changes a lock does so under one short lock on the folder itself, so that no two of
+//! them decide at the same time. The folder's lock is never held while a process waits for anything.
 
 use crate::{Conversation, Variable, processes};
 use ostler_core::id::SessionId;
@@ -30,26 +32,26 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What stands in a lock's file: whose it is.
+/// The content of a lock's file: the owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupant {
     pub agent: String,
     pub native_id: String,
     pub session: SessionId,
-    /// Where the session is.
+    /// The path of the session.
     pub folder: String,
-    /// The same as the kernel knows it: a copied home has the same ids at another place, a moved one has moved.
+    /// The folder's device and inode: a copied home has the same ids at another place, a moved one has another path.
     pub folder_id: (u64, u64),
-    /// The agent; `None` before it runs, and between two processes of a session that goes on.
+    /// The agent; `None` before it runs, and between two processes of a session that continues.
     pub process: Option<Identity>,
-    /// Who took the lock.
+    /// The process that took the lock.
     pub helper: Identity,
-    /// Where these numbers mean something.
+    /// The pid namespace in which these process ids are valid.
     pub namespace: String,
 }
 
 impl Occupant {
-    /// This session, as who it is to others.
+    /// The record for this session.
     pub fn new(
         conversation: &Conversation,
         session: SessionId,
@@ -69,19 +71,19 @@ impl Occupant {
         })
     }
 
-    /// Whether these are one session, no matter which of its processes asks.
+    /// Whether both are the same session, whichever of its processes asks.
     #[must_use]
     pub fn is_same_session(&self, other: &Occupant) -> bool {
         self.folder_id == other.folder_id && self.session == other.session
     }
 
-    /// Whether it is this conversation. Its folder is that of the session, and stays.
+    /// Whether it is this conversation. Its folder is not compared: it is that of the session, and does not change.
     #[must_use]
     pub fn is_same_conversation(&self, conversation: &Conversation) -> bool {
         self.agent == conversation.agent && self.native_id == conversation.native_id
     }
 
-    /// Who has the conversation, so that a person finds it.
+    /// Text that names the owner of the conversation, so that a person finds it.
     #[must_use]
     pub fn words(&self) -> String {
         let whose = format!("session {} in {}", self.session, self.folder);
@@ -92,12 +94,12 @@ impl Occupant {
         }
     }
 
-    /// Whether the agent or anybody who looks after it lives. What cannot be looked at counts as alive.
+    /// Whether the agent or a helper of its session lives. A process that cannot be examined counts as alive.
     fn is_there(&self) -> bool {
         self.process.as_ref().is_some_and(Identity::may_live) || self.helper.may_live() || self.is_kept()
     }
 
-    /// Helpers and agents are replaced; the session's own records name those of today.
+    /// Helpers and agents are replaced; the session's own records name the present ones.
     fn is_kept(&self) -> bool {
         let Ok(folder) = Dir::open(&self.folder) else {
             return false;
@@ -111,14 +113,14 @@ impl Occupant {
     }
 }
 
-/// What came of wanting a conversation.
+/// The result of taking a conversation.
 #[derive(Debug)]
 pub enum Taken {
-    /// It is ours for as long as anybody has this file open.
+    /// It is ours for as long as any process has this file open.
     Yes(OwnedFd),
     No(Box<Occupant>),
-    /// Somebody has it who has not said who he is.
-    ByNobodyKnown,
+    /// Another process holds the lock, and its file does not name the owner.
+    ByUnknown,
 }
 
 /// The folder with the locks of a user.
@@ -127,7 +129,7 @@ pub struct Writers(Dir);
 
 impl Writers {
     pub fn open(variable: Variable<'_>) -> io::Result<Writers> {
-        // Where there is no home either, the sessions' own folder is the only one there is.
+        // If there is no home folder either, the sessions' own folder is used.
         let own = |name: &str| variable(name).filter(|_| name != "OSTLER_HOME");
         let home = Home::find(&own).or_else(|| Home::find(variable));
         let home = home.ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"))?;
@@ -136,29 +138,31 @@ impl Writers {
         made.map(Writers).map_err(|error| io::Error::other(format!("{error}; the conversation locks are there")))
     }
 
-    /// Takes the conversation, unless somebody else has it. A session takes its own lock anew: it has one keeper, one agent
-    /// and locks of its own for both, and where it lost this one the record in it still speaks for it.
+    /// Takes the conversation, unless another session has it. A session may take its own lock again: it has one keeper
+    /// and one agent, with separate locks for both. If it lost this lock, the record in the file still proves that it
+    /// is the owner.
     pub fn take(&self, conversation: &Conversation, me: &Occupant) -> io::Result<Taken> {
         let _guard = self.guard()?;
         match self.judge(conversation)? {
             Judged::Free => {}
             Judged::Has(occupant) if occupant.is_same_session(me) => {}
             Judged::Has(occupant) => return Ok(Taken::No(occupant)),
-            Judged::Unnamed => return Ok(Taken::ByNobodyKnown),
+            Judged::Unnamed => return Ok(Taken::ByUnknown),
         }
-        // A new file each time: nobody can hold a copy of its lock, and nothing old stands in it.
+        // A new file each time: no other process can have a copy of its lock, and it has no old content.
         self.0.remove(&conversation.file_name())?;
         let file = self.0.file(&conversation.file_name(), OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         let held = lock::try_exclusive(file)?.ok_or_else(|| io::Error::other("a new file is locked"))?;
         let file = rustix::io::fcntl_dupfd_cloexec(held.file(), 3)?;
         write(&file, me).inspect_err(|_| {
-            // A lock without a name in it would keep everybody out; when that fails too, it is free with our end.
+            // A lock without a record would keep every session out. If the removal fails too, the lock is released when
+            // this process exits.
             let _ = self.0.remove(&conversation.file_name());
         })?;
         Ok(Taken::Yes(file))
     }
 
-    /// Who has the conversation now.
+    /// The session that has the conversation now.
     pub fn occupant(&self, conversation: &Conversation) -> io::Result<Option<Occupant>> {
         let _guard = self.guard()?;
         Ok(match self.judge(conversation)? {
@@ -167,13 +171,13 @@ impl Writers {
         })
     }
 
-    /// Writes down who it is now, in a lock that we have.
+    /// Updates the record in a lock that we have.
     pub fn note(&self, lock: &OwnedFd, me: &Occupant) -> io::Result<()> {
         let _guard = self.guard()?;
         write(lock, me)
     }
 
-    /// Whose lock that is, in its own words. `None` when somebody has deleted its file, which frees it for others.
+    /// The record in a lock. `None` when its file was deleted, which frees the lock for others.
     pub fn noted(&self, lock: &OwnedFd) -> io::Result<Option<Occupant>> {
         let _guard = self.guard()?;
         if rustix::fs::fstat(lock)?.st_nlink == 0 {
@@ -182,7 +186,7 @@ impl Writers {
         Ok(read(lock))
     }
 
-    /// Lets the conversation go, even if others have a copy of the lock.
+    /// Releases the conversation, even if other processes have a copy of the lock.
     pub fn release(&self, conversation: &Conversation, lock: &OwnedFd) -> io::Result<()> {
         let _guard = self.guard()?;
         let name = conversation.file_name();
@@ -197,7 +201,7 @@ impl Writers {
     }
 
     fn guard(&self) -> io::Result<Held> {
-        // A description of its own: a copy of ours would share the lock with every other user of it.
+        // A separate open file description: a duplicate of ours would share the lock with every other user of it.
         let folder = rustix::fs::openat(
             &self.0,
             ".",
@@ -229,11 +233,11 @@ impl Writers {
 enum Judged {
     Free,
     Has(Box<Occupant>),
-    /// Locked, and what stands in it says nothing.
+    /// Locked, and its file contains no valid record.
     Unnamed,
 }
 
-/// `None` for one that is empty or that a newer version wrote in another form.
+/// `None` for a file that is empty or that a newer version wrote in another form.
 fn read(file: &OwnedFd) -> Option<Occupant> {
     let mut bytes = vec![0; 16 << 10];
     let file = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(file, 3).ok()?);

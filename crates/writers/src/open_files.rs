@@ -1,6 +1,6 @@
-//! Conversations by the files that hold them: a process that has one open for writing may write to it at any moment.
+//! Conversations by their files: a process that has such a file open for writing may write to it at any moment.
 //!
-//! Which conversation a file is, its name or its first line says; a database is all of them.
+//! The conversation of a file is known from its name or its first line; a database contains all conversations.
 
 use crate::processes::describe;
 use crate::{ConversationOwner, Evidence, Variable};
@@ -10,12 +10,12 @@ use ostler_sys::process_table;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
-/// A first line is read as far as this; it may hold the agent's instructions.
+/// How much of a first line is read; it may contain the agent's instructions.
 const FIRST_LINE: u64 = 1 << 20;
 
 /// Every process of this user that holds the file of a conversation open for writing.
 pub fn held(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
-    // As the kernel would call the folder, because that is how it names open files.
+    // The folder as the kernel names it, because the kernel names open files that way.
     let below = |agent: &dyn Agent| std::fs::canonicalize(agent.open_files(variable)?).ok();
     let agents: Vec<(&dyn Agent, PathBuf)> =
         ostler_agents::all().filter_map(|agent| Some((agent, below(agent)?))).collect();
@@ -25,7 +25,7 @@ pub fn held(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
     }
     let folders: Vec<&Path> = agents.iter().map(|(_, below)| below.as_path()).collect();
     for pid in process_table::others()? {
-        // Nearly all processes have none of them open, and more is asked only of those that do.
+        // Nearly all processes have none of these files open; only the others are examined further.
         if process_table::writable_files(pid, &folders).is_empty() {
             continue;
         }
@@ -51,7 +51,7 @@ pub fn held(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
 
 enum Conversation {
     One(String),
-    /// The file holds many, and nobody can tell from outside which of them a process is at.
+    /// The file contains many, and it cannot be seen from outside which of them a process is using.
     SomeOf,
 }
 
@@ -63,7 +63,7 @@ fn in_file(agent: &dyn Agent, file: &Path) -> Option<Conversation> {
     }
 }
 
-/// The conversation that a file of this agent is, by its name or its first line.
+/// The conversation of a file of this agent, by its name or its first line.
 #[must_use]
 pub fn conversation_in(agent: &dyn Agent, file: &Path) -> Option<String> {
     match in_file(agent, file)? {

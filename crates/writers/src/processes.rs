@@ -1,11 +1,11 @@
-//! A process of this user, for people to recognise: since when it runs, where, and on which terminal.
+//! A process of this user, described so that people recognise it: when it started, its folder, and its terminal.
 
 use jiff::Timestamp;
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::process::{Identity, TICK_MS, command_line};
 use ostler_sys::process_table;
 
-/// A process, for people to recognise.
+/// A process, described so that people recognise it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub identity: Identity,
@@ -16,13 +16,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Enough to find it: `process 4711 (pts/3, since 2026-11-15 07:11)`.
+    /// Text with which a person can find it: `process 4711 (pts/3, since 2026-11-15 07:11:05)`.
     pub fn words(&self) -> String {
         named(self.identity.pid(), self.terminal.as_deref(), self.since)
     }
 }
 
-/// A process, its terminal, and since when it runs, in the words of [`Process::words`].
+/// A process, its terminal, and its start time, as in [`Process::words`].
 pub fn named(pid: i32, terminal: Option<&str>, since: Timestamp) -> String {
     let since = since.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
     match terminal {
@@ -31,7 +31,7 @@ pub fn named(pid: i32, terminal: Option<&str>, since: Timestamp) -> String {
     }
 }
 
-/// Describes a living process; `None` once it is gone, or when the number is somebody else's by now.
+/// Describes a living process; `None` once it has exited, also if its pid now belongs to another process.
 pub fn describe(who: &Identity) -> Option<Process> {
     let pid = who.pid();
     let process = Process {

@@ -1,7 +1,7 @@
-//! Agents' own lists of what runs: a file for each process, in a folder of the agent's.
+//! Agents' own lists of their processes: a file for each process, in a folder of the agent.
 //!
-//! A process that is killed leaves its file behind, and its number goes to another process. So a file counts only while the
-//! kernel knows a process of this user with that number and that start; what does not count is stale.
+//! The file of a process that is killed stays, and its pid may be given to another process. So a file counts only while
+//! the kernel knows a process of this user with that pid and that start; any other file is stale.
 
 use crate::processes::{self, describe};
 use crate::{ConversationOwner, Evidence, Variable};
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// File times and start times are each counted in steps of some milliseconds.
 const CLOCK_MS: i64 = 50;
 
-/// The process that wrote this, if it lives. Without a start time the file must be younger than the process: a number
-/// that was given away again belongs to one that started after the file was written.
+/// The process that wrote this record, if it lives. If the record has no start time, the file must be younger than the
+/// process: a pid that was reused belongs to a process that started after the file was written.
 fn process(record: &Registered, written: Option<Timestamp>) -> io::Result<Option<Identity>> {
     let living = process_table::of_this_user(record.pid)?;
     Ok(living.filter(|living| match record.start {
@@ -28,7 +28,7 @@ fn process(record: &Registered, written: Option<Timestamp>) -> io::Result<Option
     }))
 }
 
-/// Every process of this agent that runs with this home, or only those at one conversation.
+/// Every process of this agent that runs with this home, or only those of one conversation.
 pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<ConversationOwner>> {
     let mut found = Vec::new();
     for file in files(agent, variable) {
@@ -42,7 +42,7 @@ pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -
             continue;
         };
         let mut owner = ConversationOwner::new(agent.name(), record.native_id, Evidence::Registry, process);
-        // Where the conversation is, whatever the process has moved to since.
+        // The folder of the conversation, even if the process has changed its folder since.
         owner.cwd = record.cwd.or(owner.cwd);
         owner.status = record.status;
         found.push(owner);
@@ -50,7 +50,7 @@ pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -
     Ok(found)
 }
 
-/// Files of processes that are gone, which the agent itself does not clear away.
+/// Files of processes that have exited, which the agent itself does not remove.
 pub fn stale(agent: &dyn Agent, variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files(agent, variable) {
@@ -72,7 +72,7 @@ fn files(agent: &dyn Agent, variable: Variable<'_>) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
 }
 
-/// `None` for one that is being written or removed just now, or that is not a record.
+/// `None` for a file that is being written or removed just now, or that is not a record.
 fn read(agent: &dyn Agent, file: &Path) -> Option<(Registered, Option<Timestamp>)> {
     let record = agent.registered(&std::fs::read(file).ok()?)?;
     let written = std::fs::metadata(file).and_then(|stat| stat.modified()).ok();
@@ -98,7 +98,7 @@ mod tests {
 
     impl Drop for Child {
         fn drop(&mut self) {
-            // After its end both only say so.
+            // If the process has already exited, both calls only report that.
             let _ = self.0.kill();
             let _ = self.0.wait();
         }

@@ -1,24 +1,25 @@
-//! Which agent is behind a program that speaks the protocol. Such a program keeps its conversations where that agent keeps
-//! them, under the same names: so they are the same conversations, and have one writer.
+//! Which agent is behind a program that speaks the protocol. Such a program keeps its conversations where that agent
+//! keeps them, under the same names: they are the same conversations, and each must have one writer.
 //!
-//! The command tells, and then the program itself, in the `agentInfo` of its answer to `initialize`.
+//! The agent is known from the command, and then from the program itself, by the `agentInfo` in its answer to
+//! `initialize`.
 
 use crate::Agent;
 
-/// An agent as programs that speak the protocol have it behind them.
+/// An agent that runs behind a program that speaks the protocol.
 pub trait Behind {
-    /// The names of programs, packages and `agentInfo` that have it behind them.
+    /// The names of the programs, packages and `agentInfo` that have this agent behind them.
     fn protocol_names(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether such a program answers `session/load` only when it has told the whole conversation again. Measured; of one
-    /// that nobody knows it is not assumed.
-    fn tells_history_first(&self) -> bool {
+    /// Whether such a program answers `session/load` only after it has repeated the complete conversation. Measured for
+    /// each program, and not assumed for an unknown one.
+    fn repeats_history_first(&self) -> bool {
         false
     }
 
-    /// Whether such a program prints notices of its own as words of the agent.
+    /// Whether such a program prints its own notices as if the agent had said them.
     fn mixes_in_notices(&self) -> bool {
         false
     }
@@ -37,16 +38,16 @@ pub fn of_command(command: &[String]) -> Option<&'static dyn Agent> {
     named(program)
 }
 
-/// The agent of this name, be it that of a program, a package or an `agentInfo`.
+/// The agent of this name, which is that of a program, a package or an `agentInfo`.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static dyn Agent> {
     let name = base(name);
-    // A package may carry its version.
+    // The name of a package may include its version.
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     crate::all().find(|agent| agent.protocol_names().iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
-/// Without the folder, or the scope of a package.
+/// The name without the folder, or without the scope of a package.
 fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

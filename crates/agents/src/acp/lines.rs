@@ -1,9 +1,9 @@
 //! What an agent's lines mean.
 //!
-//! Texts come in pieces, and only what follows tells that one is whole. A conversation that is gone on with is first told
-//! again in the same words as a new turn: whatever comes between the answers to `initialize` and to our question behind
-//! `session/load` is history. (Not before the answer to `session/load` itself: gemini 0.61 tells most of it after that.)
-//! A reader that begins later than that has missed neither.
+//! Texts come in pieces, and only the following line shows that a text is complete. When a conversation is resumed, the
+//! agent first repeats it in the same form as a new turn: everything between the answer to `initialize` and the answer
+//! to our question after `session/load` is history. (The answer to `session/load` itself is too early: gemini 0.61
+//! sends most of the history after it.) A reader that begins after that point needs neither answer.
 
 use super::adapters;
 use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Status, ToolCall};
@@ -14,23 +14,24 @@ use ostler_core::fact::{self, Ask, Fact, Tokens, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// So many tool calls may be open at a time; of more the oldest are forgotten.
+/// The most tool calls that may be open at a time; beyond that the oldest are dropped.
 const OPEN_CALLS: usize = 256;
-/// Of so many calls what they were announced with is kept for a question about them, if its line is not longer than this.
+/// For this many calls the announcement is kept, for a question about the call, if its line is not longer than
+/// `KEPT_BYTES`.
 const KEPT_CALLS: usize = 16;
 const KEPT_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct AcpLines {
-    /// What is told now was said in an earlier run.
+    /// The lines that come now repeat an earlier run.
     history: bool,
     recalled: Recalled,
-    /// All of it has been told when `session/load` is answered.
+    /// This agent has sent the complete history when it answers `session/load`.
     history_first: bool,
-    /// Some of its words are notices of the program.
+    /// Some of the agent's text is notices of the program.
     mixes_in_notices: bool,
     text: String,
-    /// The name of the message that the text is of, where it has one, and in how many pieces it has come.
+    /// The id of the message that the text belongs to, if it has one, and in how many pieces the text has come.
     message: Option<String>,
     pieces: usize,
     thought: String,
@@ -40,13 +41,13 @@ pub struct AcpLines {
     line_bytes: usize,
 }
 
-/// What is kept of a conversation that is told again: the words of a person it ends with.
+/// What is kept of the repeated history: the last message of a person.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Recalled {
-    /// The name of the last message, where it has one: then it may come in pieces.
+    /// The id of the last message, if it has one: then the message may come in pieces.
     id: Option<String>,
     last: String,
-    /// How many times in a row.
+    /// How many times the message came in a row.
     times: u64,
 }
 
@@ -65,14 +66,14 @@ impl Recalled {
     }
 }
 
-/// A tool call that has not come back.
+/// A tool call that has not returned.
 #[derive(Debug, Serialize, Deserialize)]
 struct Call {
     id: String,
     name: String,
     detail: String,
     shown: bool,
-    /// All that was told about it so far, because a question about it may name only what is new.
+    /// Everything that was reported about the call so far, because a question about it may contain only what is new.
     told: Option<Box<ToolCall>>,
 }
 
@@ -97,7 +98,7 @@ impl Decoder for AcpLines {
         }
     }
 
-    /// The protocol names no messages, and nobody says where they are kept.
+    /// The protocol has no ids for messages, and does not say where they are stored.
     fn messages_so_far(&self) -> Vec<String> {
         Vec::new()
     }
@@ -117,7 +118,7 @@ impl AcpLines {
                 };
                 facts.push(Fact::TurnEnded(end));
             }
-            // That it does not know the question is its answer.
+            // An error is an answer too: the agent does not know the question.
             (Question::Ready, _) => self.open(None, facts),
             (Question::Initialize | Question::New | Question::Load, Some(error)) => {
                 facts.push(Fact::NotOpened { reason: error.reason() });
@@ -126,7 +127,7 @@ impl AcpLines {
                 self.history = true;
                 let info = result["agentInfo"]["name"].as_str();
                 if let Some(agent) = info.and_then(adapters::named) {
-                    self.history_first = agent.tells_history_first();
+                    self.history_first = agent.repeats_history_first();
                     self.mixes_in_notices = agent.mixes_in_notices();
                     facts.push(Fact::Behind { agent: agent.name().to_owned() });
                 }
@@ -157,7 +158,7 @@ impl AcpLines {
         facts.push(Fact::Opened { native_id });
     }
 
-    /// It wants something: leave, which a person gives, or what we have said we cannot do.
+    /// A request of the agent: a permission, which a person decides, or something that we have said we cannot do.
     fn requested(&mut self, method: &str, id: &Value, params: Value, facts: &mut Vec<Fact>) {
         let permission = match method {
             "session/request_permission" => serde_json::from_value::<Permission>(params).ok(),
@@ -210,7 +211,7 @@ impl AcpLines {
         }
     }
 
-    /// A piece of a text, which may be the first of another one.
+    /// A piece of a text, which may be the first piece of another text.
     fn hear(&mut self, text: &str, message: Option<String>, facts: &mut Vec<Fact>) {
         if self.mixes_in_notices && text.starts_with(NOTICE) {
             self.end_text(facts);
@@ -220,7 +221,7 @@ impl AcpLines {
         if self.message.is_some() && message.is_some() && self.message != message {
             self.end_text(facts);
         } else if self.mixes_in_notices && self.pieces == 1 && is_glued(&self.text, text) {
-            // It is shown, and is not part of the answer.
+            // The notice is shown, and is not part of the answer.
             facts.push(Fact::Said { text: std::mem::take(&mut self.text) });
             self.pieces = 0;
         }
@@ -230,7 +231,7 @@ impl AcpLines {
         facts.push(Fact::Saying { text: text.to_owned() });
     }
 
-    /// The first word about a call is often only that there will be one; it is shown at the second, or when it runs.
+    /// The first line about a call often only announces it; the call is shown at the second line, or when it runs.
     fn worked(&mut self, call: &ToolCall, facts: &mut Vec<Fact>) {
         let first = !self.calls.iter().any(|open| open.id == call.tool_call_id);
         let announced = first && matches!(call.status, None | Some(Status::Pending));
@@ -249,7 +250,7 @@ impl AcpLines {
         }
     }
 
-    /// What is known about a call, with what this adds.
+    /// What is known about a call, including what this line adds.
     fn noted(&mut self, call: &ToolCall) -> &mut Call {
         let place = self.calls.iter().position(|open| open.id == call.tool_call_id).unwrap_or_else(|| {
             if self.calls.len() >= OPEN_CALLS {
@@ -271,7 +272,7 @@ impl AcpLines {
         known
     }
 
-    /// Keeps what is told about a call until it is asked about.
+    /// Keeps what is reported about a call until a question about it comes.
     fn keep(&mut self, call: &ToolCall) {
         let short = self.line_bytes <= KEPT_BYTES;
         let known = self.noted(call);
@@ -289,7 +290,7 @@ impl AcpLines {
         };
         let (verdict, reason) = match end.stop_reason.as_str() {
             "end_turn" if self.answer.is_some() => (Verdict::Succeeded, None),
-            // Agents say so too when the model's answer was cut off, or empty.
+            // Agents report `end_turn` also when the model's answer was cut off or empty.
             "end_turn" => (Verdict::Failed, Some("the agent ended its turn without an answer".to_owned())),
             "cancelled" => (Verdict::Interrupted, Some("the turn was interrupted".to_owned())),
             "refusal" => (Verdict::Failed, Some("the agent refused to continue".to_owned())),
@@ -337,32 +338,32 @@ fn diffs(content: &Value) -> Vec<fact::Edit> {
     parts.iter().filter_map(diff).collect()
 }
 
-/// How a notice begins that codex-acp prints before every first answer for a model that it does not know.
+/// The beginning of a notice that codex-acp prints before every first answer for a model that it does not know.
 const NOTICE: &str = "Model metadata for `";
-/// Of a model's answer no first piece is so long and a whole sentence.
+/// The first piece of a model's answer is never a complete sentence of this length.
 const NOTICE_LENGTH: usize = 40;
 
-/// Whether a first piece is a notice by itself, which the next one does not go on with: after the end of a sentence a text
-/// goes on with a space.
+/// Whether the first piece is a notice that the next piece does not continue: within one text a space follows the end
+/// of a sentence.
 fn is_glued(first: &str, next: &str) -> bool {
     first.len() >= NOTICE_LENGTH
         && first.ends_with(['.', '!', '?'])
         && next.chars().next().is_some_and(char::is_alphanumeric)
 }
 
-/// How the command of a tool ended, where the agent says so although it calls the tool completed.
+/// The exit code of a tool's command, where the agent reports it although it calls the tool completed.
 fn exit_code(call: &ToolCall) -> Option<i64> {
     call.raw_output["metadata"]["exit"].as_i64().or(call.raw_output["exit_code"].as_i64())
 }
 
-/// Adds a piece to a text, up to a length that nobody reads.
+/// Adds a piece to a text, up to a limit beyond which no person reads it.
 fn append(text: &mut String, piece: &str) {
     if text.len() + piece.len() <= MESSAGE_LIMIT {
         text.push_str(piece);
     }
 }
 
-/// What came back from a tool: what is to be shown of it, else what it printed.
+/// What a tool returned: the part that is meant to be shown, else what it printed.
 fn output(call: &ToolCall) -> String {
     let shown = call.content.as_array().into_iter().flatten();
     let texts: Vec<&str> = shown.filter_map(|block| block["content"]["text"].as_str()).collect();
@@ -374,7 +375,7 @@ fn output(call: &ToolCall) -> String {
     }
 }
 
-/// The protocol has a place for them; gemini has its own.
+/// The protocol has a field for token counts; gemini uses its own.
 fn tokens(end: &PromptResult) -> Option<Tokens> {
     usage(&end.usage).or_else(|| {
         let count = &end.meta["quota"]["token_count"];
@@ -383,7 +384,7 @@ fn tokens(end: &PromptResult) -> Option<Tokens> {
     })
 }
 
-/// What came from a cache and what was thought may be counted apart from the rest; the sum of all tells.
+/// Cached tokens and thinking tokens may be counted separately from the rest; the total shows whether they are.
 fn usage(usage: &Value) -> Option<Tokens> {
     let count = |name: &str| usage[name].as_u64().unwrap_or(0);
     let plain = Tokens { input: count("inputTokens"), output: usage["outputTokens"].as_u64()? };

@@ -1,10 +1,11 @@
 //! Any agent that speaks the Agent Client Protocol over its standard input and output: JSON-RPC, one message per line.
 //!
-//! The conversation is opened with two requests that are written at once (all four agents that we know take them so):
-//! `initialize`, then `session/new` or `session/load`. From the answer on messages go out, each a `session/prompt` whose
-//! answer is the end of its turn. We offer agents nothing but to ask people: what else they request is declined.
+//! The conversation is opened with two requests that are written at once (all four agents that we know accept that):
+//! `initialize`, then `session/new` or `session/load`. After the answer messages are sent, each as a `session/prompt`
+//! whose answer is the end of its turn. We offer agents only questions to people: every other request of theirs is
+//! declined.
 //!
-//! `wire` is how lines are written, `lines` what they mean, [`adapters`] which agent is behind a program.
+//! `wire` is the syntax of the lines, `lines` their meaning, [`adapters`] which agent is behind a program.
 
 pub mod adapters;
 mod lines;
@@ -31,7 +32,7 @@ pub const EXAMPLE: &str = "gemini --acp";
 
 pub struct Acp;
 
-/// What it is called where nobody knows which agent is behind the program.
+/// The agent's name where it is not known which agent is behind the program.
 pub const NAME: &str = "acp";
 
 impl Behind for Acp {}
@@ -51,14 +52,15 @@ impl Agent for Acp {
 }
 
 impl Launcher for Acp {
-    /// The program and its arguments are the person's. One that we know under its own name gets what it always needs.
+    /// The program and its arguments come from the person. A program that we know by its name gets the arguments that
+    /// it always needs.
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let known = adapters::of_command(&session.arguments);
         let mut argv = session.arguments.clone();
         if request.resume && known.is_some_and(|agent| agent.name() == "gemini") {
-            // 0.61 leaves an empty copy behind whenever it loads a conversation, and when it starts it deletes those of
-            // which it finds one, except what it is told to resume.
+            // 0.61 creates an empty copy whenever it loads a conversation. When it starts, it deletes the conversations
+            // that have such a copy, except the one that it is told to resume.
             argv.extend(["--resume".to_owned(), request.native_id.to_owned()]);
         }
         Launch {
@@ -97,8 +99,8 @@ impl Speak for Acp {
         Some(wire::permission(&request_of(ask), None))
     }
 
-    /// Agents offer answers and know them by their kind. Leave for this once is never made leave for ever, and words of a
-    /// person have no place in an answer.
+    /// Agents offer answers and identify them by their kind. A permission for one time is never turned into a permanent
+    /// one. An answer has no field for a person's text.
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         if answer.text.is_some() {
             return None;
@@ -118,7 +120,7 @@ impl Speak for Acp {
 }
 
 impl Transcript for Acp {
-    /// Each keeps them in a folder of its own; their names are told apart without it.
+    /// Each agent has its own folder; the names of conversations are unique without it.
     fn conversations_folder(&self, _: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         Some("/".to_owned())
     }
@@ -126,7 +128,7 @@ impl Transcript for Acp {
 
 impl Saved for Acp {}
 
-/// The agent that we know by the name of this program.
+/// The agent that has the name of this program.
 #[must_use]
 pub fn behind(program: &str) -> Option<&'static dyn Agent> {
     let name = Path::new(program).file_name()?.to_str()?;
@@ -138,7 +140,7 @@ fn offered<'a>(ask: &'a Ask, kind: &str) -> Option<&'a Value> {
     ask.suggestions.as_array()?.iter().find(|option| option["kind"] == kind)
 }
 
-/// A question is named by the JSON of its request's id, a number or a text, which the answer has to carry.
+/// A question is identified by the JSON of its request's id (a number or a text), which the answer must contain.
 fn request_of(ask: &Ask) -> Value {
     serde_json::from_str(&ask.request).unwrap_or(Value::Null)
 }

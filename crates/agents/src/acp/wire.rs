@@ -1,11 +1,11 @@
-//! The lines of the Agent Client Protocol, both ways, and the only file that knows how they are written.
+//! The lines of the Agent Client Protocol, in both directions. Only this file knows their syntax.
 //!
-//! The protocol's own crate (agent-client-protocol-schema 1.15) is not used: it brings a dozen crates along, one of its
-//! features changes every JSON map of whatever links it, and a keeper needs eight kinds of line. What holds us to the
-//! protocol is that four real agents are kept by it in the tests.
+//! The protocol's own crate (agent-client-protocol-schema 1.15) is not used: it brings a dozen crates, one of its
+//! features changes every JSON map of the program that links it, and a keeper needs eight kinds of line. Tests with
+//! four real agents check that we follow the protocol.
 //!
-//! What is read is lenient: agents are ahead of the protocol and behind it. An unknown field is ignored, an unknown kind
-//! is a case of its own, and whatever an agent may write at will is kept as it came.
+//! Reading is lenient: agents are ahead of the protocol and behind it. An unknown field is ignored, an unknown kind is
+//! a case of its own, and a value that an agent may choose freely is kept unchanged.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 /// The version of the protocol that we speak.
 pub const VERSION: u64 = 1;
 
-/// Our names for what we ask at the beginning. The answer carries the name.
+/// Our ids for the requests at the beginning. The answer carries the id.
 pub const INITIALIZE: &str = "initialize";
 pub const NEW: &str = "session/new";
 pub const LOAD: &str = "session/load";
 pub const READY: &str = "ready";
-/// What the names of our messages begin with.
+/// The prefix of the ids of our messages.
 const PROMPT: &str = "prompt-";
 
-/// One line of an agent: something it asks of us, tells us, or answers.
+/// One line of an agent: a request, a notification or an answer.
 #[derive(Debug, Deserialize)]
 pub struct Line {
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct Line {
     pub error: Option<Failure>,
 }
 
-/// Why something that we asked for was not done.
+/// Why a request of ours was not carried out.
 #[derive(Debug, Deserialize)]
 pub struct Failure {
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// In one line. Agents put "Internal error" in front, or the words that matter into the details.
+    /// The reason in one line. Agents put "Internal error" in front, or put the useful text into the details.
     pub fn reason(&self) -> String {
         let details = self.data["details"].as_str().or(self.data["message"].as_str()).or(self.data.as_str());
         let words = match self.message.strip_prefix("Internal error") {
@@ -80,7 +80,7 @@ impl Question {
     }
 }
 
-/// What happens in a turn.
+/// An event in a turn.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case")]
 pub enum Happening {
@@ -101,12 +101,12 @@ pub enum Happening {
     },
     ToolCall(ToolCall),
     ToolCallUpdate(ToolCall),
-    /// Plans, modes, commands, how full the context is, what was said to the agent: nothing that changes a session.
+    /// Plans, modes, commands, how full the context is, messages to the agent: nothing that changes a session.
     #[serde(other)]
     Other,
 }
 
-/// A tool call, whole or as far as it has changed.
+/// A tool call, complete or only what has changed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolCall {
@@ -124,7 +124,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// The same with what a later word adds or changes. An empty input is one that is not told yet.
+    /// The call with what a later line adds or changes. An empty input means that it was not reported yet.
     #[must_use]
     pub fn and(self, later: ToolCall) -> ToolCall {
         let is_empty = |value: &Value| match value {
@@ -176,7 +176,7 @@ pub enum Status {
     Other,
 }
 
-/// What an agent wants leave for, and which answers it offers.
+/// What an agent asks permission for, and which answers it offers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
@@ -196,7 +196,7 @@ pub struct PromptResult {
     pub meta: Value,
 }
 
-/// The opening: who we are and that we do nothing for the agent but ask people, then the conversation.
+/// The opening: our name, that we do nothing for the agent except ask people, and then the conversation.
 pub fn opening(cwd: &str, resume: Option<&str>) -> Vec<u8> {
     let client = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
     let mut bytes = request(
@@ -215,7 +215,7 @@ pub fn opening(cwd: &str, resume: Option<&str>) -> Vec<u8> {
     bytes
 }
 
-/// A question that no agent understands, which is answered after everything that was said before it.
+/// A question that no agent understands. It is answered after everything that was sent before it.
 pub fn ready() -> Vec<u8> {
     request(READY, "_ostler/ready", &json!({}))
 }
@@ -229,7 +229,7 @@ pub fn cancel(native_id: &str) -> Vec<u8> {
     line(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": native_id } }))
 }
 
-/// The answer to a request for leave; `None`: nobody chose.
+/// The answer to a request for permission; `None`: no option was chosen.
 pub fn permission(request: &Value, option: Option<&Value>) -> Vec<u8> {
     let outcome = match option {
         Some(option) => json!({ "outcome": "selected", "optionId": option }),

@@ -1,6 +1,6 @@
-//! What a person gave claude after `--`.
+//! A person's own arguments for claude, after `--`.
 
-/// Takes all `--settings` out and returns the last one: claude obeys only that.
+/// Removes every `--settings` and returns the last one: claude uses only that.
 pub fn take_settings(arguments: &mut Vec<String>) -> Option<String> {
     let mut taken = None;
     let mut rest = Vec::new();

@@ -1,6 +1,7 @@
-//! What a turn in a terminal used: no hook tells, but each answer of the model stands in the transcript with its usage. The
-//! answers of a turn are those whose way up the tree leads to its prompt; a subagent's stand in a file of their own (or are
-//! marked), as they are in nobody's turn headless either. What it cost is known when the process has left.
+//! What a turn in a terminal used. No hook reports it, but the transcript has each answer of the model with its usage.
+//! The answers of a turn are those whose ancestors in the tree lead to its prompt. A subagent's answers are in a
+//! separate file (or are marked) and are not counted, as in headless mode. The cost is known when the process has
+//! exited.
 
 use super::saved::{self, Above, Climbed, climb};
 use crate::any_json::{AnyJson, tolerantly};
@@ -11,8 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Lines are read backwards. When so many in a row have not named the prompt, it is above us; in the first batch of a
-/// conversation a reply may stand above its prompt.
+/// Lines are read backwards. When this many lines in a row have not named the prompt, it is above the lines read so
+/// far. The margin is needed because in the first batch of a conversation a reply may be above its prompt.
 const FAR_ABOVE: usize = 100;
 
 #[derive(Default, Deserialize)]
@@ -41,11 +42,11 @@ pub struct Counted<'a> {
     prompt: &'a str,
     above: HashMap<String, Above>,
     answers: Vec<Answer>,
-    /// How many lines ago the prompt was last named; `None` before that.
+    /// How many lines ago the prompt was last named; `None` until it is named.
     named_ago: Option<usize>,
 }
 
-/// A line of an answer: it has one for each of its parts, with the usage in all of them.
+/// A line of an answer. An answer has one line for each of its parts, and all of them have the usage.
 struct Answer {
     parent: String,
     id: String,
@@ -89,7 +90,7 @@ impl Count for Counted<'_> {
         let is_of_turn = |answer: &&Answer| matches!(climb(answer.parent.clone(), &self.above), Climbed::To(prompt) if prompt == self.prompt);
         let mut each: HashMap<&str, Tokens> = HashMap::new();
         for answer in self.answers.iter().filter(is_of_turn) {
-            // While an answer is being written its lines may have counted less.
+            // Lines that were written before the answer was complete may have lower counts.
             let known = each.entry(&answer.id).or_insert(answer.tokens);
             if answer.tokens.output > known.output {
                 *known = answer.tokens;
@@ -102,8 +103,9 @@ impl Count for Counted<'_> {
     }
 }
 
-/// Money is in no transcript. As it leaves, claude notes what the conversation has cost with the project that it was in, and a
-/// resumed one counts on from there; a process that was killed leaves the note of the one before it, which shows (`left`).
+/// No transcript has the cost. When claude exits, it notes with the project what the conversation in it has cost, and a
+/// resumed conversation adds to that. After a process was killed, the note is still the one of the process before it; a
+/// field of the note shows that (`left`: accept only the note of an orderly exit).
 pub fn cost(record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
     #[derive(Deserialize)]
     struct Record {
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_of_the_turn_counts_once_whatever_its_parts_and_nobody_elses() {
+    fn each_answer_of_the_turn_counts_once_and_no_other_does() {
         let lines = [
             r#"{"type":"user","uuid":"o","promptId":"before"}"#.to_owned(),
             answer("n", "o", "m0", ""),

@@ -1,10 +1,11 @@
-//! What Claude Code tells about itself from a terminal, where its output is a drawing: commands that it runs at certain
-//! moments ("hooks") and that are given what happened as JSON. Ours ([`ENTRY`]) put each payload on a line of a file;
-//! here those lines become facts. Nothing is read off the screen.
+//! What Claude Code reports about itself from a terminal, where its output is a drawing: it runs commands at certain
+//! moments ("hooks") and gives them, as JSON, what happened. Our command ([`ENTRY`]) writes each payload to a line of a
+//! file; here those lines become facts. Nothing is read from the screen.
 //!
-//! Hooks tell how turns begin and how they end, save one way: a turn that a person breaks off (Esc, or "No" to a
-//! question) ends without any. That shows in claude's own record of itself (`sessions/<pid>.json`), which also tells that
-//! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
+//! Hooks report how turns begin and how they end, with one exception: a turn that a person interrupts (Esc, or "No" to
+//! a question) ends without a hook. That is visible in claude's record of its own process (`sessions/<pid>.json`). The
+//! record also shows that a question was answered before its tool has returned, and that claude is past its first
+//! dialogs.
 
 use super::{limits, saved};
 use crate::decoder::{Decoder, OwnRecord};
@@ -17,7 +18,7 @@ use ostler_core::outcome::Exit;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The moments that we want to be told of. Not more: each is a process that claude waits for.
+/// The moments that we need. No others: each starts a process that claude waits for.
 const MOMENTS: [&str; 7] = [
     "SessionStart",
     "UserPromptSubmit",
@@ -28,19 +29,19 @@ const MOMENTS: [&str; 7] = [
     "StopFailure",
 ];
 
-/// Claude gives up waiting for the command after this many seconds. It takes some milliseconds.
+/// Claude waits this many seconds for the command, which takes some milliseconds.
 const PATIENCE_S: u32 = 5;
 
-/// How long claude must have been at rest before a turn without an end counts as broken off. It does not wait for the
-/// command that tells of a failed turn, and between two turns that a person has queued it is at rest for a moment.
+/// How long claude must have been idle before a turn without an end counts as interrupted. Claude does not wait for the
+/// command that reports a failed turn, and between two turns that a person has queued it is idle for a moment.
 const AT_REST_MS: u64 = 1000;
 
-/// The settings that make claude run `binary` for the run in `folder`: those that the person gave, and our hooks beside
-/// theirs. `None` when theirs are not settings; what is wrong with them is claude's to say.
+/// The settings that make claude run `binary` for the run in `folder`: the person's settings with our hooks added to
+/// theirs. `None` when the person's are not valid settings; claude itself reports what is wrong with them.
 #[must_use]
 pub fn settings(theirs: Option<&str>, binary: &str, folder: &str) -> Option<Value> {
     let mut settings: Value = theirs.map_or(Ok(json!({})), serde_json::from_str).ok()?;
-    // A program that is gone must not show up as a failure in somebody's terminal.
+    // If the program no longer exists, that must not appear as a failure in the person's terminal.
     let command = format!("{} {ENTRY} {} 2>/dev/null || :", quoted(binary), quoted(folder));
     let ours = json!({ "hooks": [{ "type": "command", "command": command, "timeout": PATIENCE_S }] });
     let hooks = settings.as_object_mut()?.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
@@ -50,7 +51,7 @@ pub fn settings(theirs: Option<&str>, binary: &str, folder: &str) -> Option<Valu
     Some(settings)
 }
 
-/// As a shell takes it for one word.
+/// Quoted, so that a shell reads it as one word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -68,10 +69,10 @@ struct Payload {
     session_id: Option<String>,
     #[serde(default)]
     transcript_path: Option<String>,
-    /// The turn's name, which the transcript has too.
+    /// The id of the turn, which is also in the transcript.
     #[serde(default)]
     prompt_id: Option<String>,
-    /// Set on what a subagent does, which is not the main conversation.
+    /// Set on the actions of a subagent, which are not part of the main conversation.
     #[serde(default)]
     agent_id: Option<String>,
     #[serde(default)]
@@ -86,7 +87,7 @@ struct Payload {
     error: Option<String>,
 }
 
-/// Reads the lines. Remembers the running turn and what it asks.
+/// Reads the lines. Remembers the running turn and its open questions.
 #[derive(Debug, Default)]
 pub struct Hooks {
     turn: Option<Turn>,
@@ -117,7 +118,7 @@ impl Decoder for Hooks {
             return;
         };
         match hook.hook_event_name.as_str() {
-            // At the beginning, and whenever somebody changes the conversation (/clear, /resume).
+            // At the start, and whenever the person changes the conversation (/clear, /resume).
             "SessionStart" => {
                 conversation(&hook, facts);
                 facts.push(Fact::Ready);
@@ -148,7 +149,7 @@ impl Decoder for Hooks {
         self.turn.as_ref().and_then(|turn| turn.prompt_id.as_deref()).map(saved::prompt).into_iter().collect()
     }
 
-    /// An agent that exits in the middle of a turn has interrupted it.
+    /// An agent that exits in the middle of a turn has interrupted the turn.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         match (exit.code, exit.signal) {
             (Some(_), _) => self.broken_off("exited before the end of its turn"),
@@ -158,7 +159,7 @@ impl Decoder for Hooks {
 
     fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
         let Ok(Status { status, since_ms, .. }) = serde_json::from_slice(record) else {
-            // Being written just now: its next change is told.
+            // The file is being written at this moment: its next change is reported again.
             return OwnRecord::default();
         };
         match (status.as_str(), &self.turn) {
@@ -177,14 +178,15 @@ impl Decoder for Hooks {
                 let end = self.broken_off("interrupted in its terminal");
                 OwnRecord { facts: vec![Fact::TurnEnded(end)], again_in_ms: None }
             }
-            // It has none while its first dialogs stand. Where hooks are disabled this is all that it tells.
+            // Claude has no record while it shows its first dialogs. Where hooks are disabled, the record is its only
+            // report.
             ("idle", None) => OwnRecord { facts: vec![Fact::Ready], again_in_ms: None },
             (_, Some(_) | None) => OwnRecord::default(),
         }
     }
 }
 
-/// Claude's record of itself, as far as we need it.
+/// The fields that we need of claude's record of its own process.
 #[derive(Deserialize)]
 struct Status {
     status: String,
@@ -194,8 +196,9 @@ struct Status {
     waiting_for: Option<String>,
 }
 
-/// What it does, by its own word. Measured (2.1.197): after the first turn of a process that ends at a usage limit it opens a dialog by
-/// itself, a tenth of a second after its hook has told of the end ("What do you want to do? 1. Stop and wait for limit to reset …").
+/// What claude does, by its own record. Measured (2.1.197): after the first turn of a process that ends at a usage
+/// limit, claude opens a dialog by itself, a tenth of a second after its hook has reported the end ("What do you want
+/// to do? 1. Stop and wait for limit to reset …").
 #[must_use]
 pub fn doing(record: &[u8]) -> Option<Doing> {
     let Status { status, since_ms, waiting_for } = serde_json::from_slice(record).ok()?;
@@ -215,8 +218,8 @@ fn limited(at_ms: u64, hook: &Payload) -> Option<UsageLimit> {
     failed.then(|| limits::limit(hook.last_assistant_message.as_deref().unwrap_or_default(), said))
 }
 
-/// A tool of the main conversation. Where no turn seemed to run one does: a hook of the person's own has told claude not to
-/// stop yet.
+/// A tool of the main conversation. If no turn seemed to be running, one is: a hook of the person has told claude not
+/// to stop yet.
 fn called(hook: &Payload) -> Option<Fact> {
     let name = hook.tool_name.clone().filter(|_| hook.agent_id.is_none())?;
     Some(Fact::ToolCalled { name, detail: detail_of(&hook.tool_input), call: Call::default() })
@@ -247,8 +250,8 @@ impl Hooks {
         }
     }
 
-    /// A tool that has come back no longer asks for leave. One that is a question itself comes back with more than it went
-    /// with.
+    /// A tool that has returned no longer asks for permission. A tool that is itself a question returns with more
+    /// arguments than it was called with.
     fn returned(&mut self, hook: &Payload) -> Option<Fact> {
         let of_tool = |ask: &Asked| ask.agent_id == hook.agent_id && ask.tool == hook.tool_name;
         let same = |ask: &Asked| {
@@ -424,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn our_hooks_stand_beside_the_persons_own() {
+    fn our_hooks_are_added_to_the_persons_own() {
         let theirs = r#"{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"theirs"}]}]}}"#;
         let merged = settings(Some(theirs), "/o'stler", "/a b/1").unwrap();
         assert_eq!(merged["model"], "m");

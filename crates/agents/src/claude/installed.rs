@@ -9,7 +9,8 @@ impl Installed for Claude {
         Some("@anthropic-ai/claude-code")
     }
 
-    /// Installed without its scripts, the npm package's `claude` only says so; the program is in a package beside it.
+    /// If the npm package was installed without its scripts, its `claude` only prints that; the program is in a package
+    /// next to it.
     fn beside_its_launcher(&self) -> Vec<String> {
         let short = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
         vec![format!("../claude-code-linux-{short}/claude")]
@@ -40,7 +41,7 @@ impl Behind for Claude {
         &["claude-code-acp", "claude-agent-acp", "claude-code"]
     }
 
-    fn tells_history_first(&self) -> bool {
+    fn repeats_history_first(&self) -> bool {
         true
     }
 }

@@ -1,20 +1,20 @@
-//! Usage limits in what claude says at the end of a turn in a terminal, where it prints no events. Its hook tells `rate_limit` and the words
-//! that a person reads; the time of the reset is in those words alone.
+//! Usage limits in claude's last text of a turn in a terminal, where it prints no events. Its hook reports `rate_limit`
+//! and the text that a person reads; only that text has the time of the reset.
 //!
-//! Measured (2.1.197, a subscription): "You've hit your session limit · resets 6:04pm (UTC)", "… · resets 6pm (UTC)", and for one that is more
-//! than a day away "… · resets Nov 20, 6pm (UTC)", with its year when that is another one: "… · resets Jan 14, 2027, 6:54pm (UTC)".
-//! Seconds are dropped. With a key: "API Error: Request rejected (429) · …".
+//! Measured (2.1.197, a subscription): "You've hit your session limit · resets 6:04pm (UTC)", "… · resets 6pm (UTC)".
+//! If the reset is more than a day away: "… · resets Nov 20, 6pm (UTC)"; if it is in another year: "… · resets Jan 14,
+//! 2027, 6:54pm (UTC)". Seconds are dropped. With a key: "API Error: Request rejected (429) · …".
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use ostler_core::fact::{Local, ResetsAt, UsageLimit};
 
-/// What the hook calls it.
+/// The hook's name for the error.
 pub const ERROR: &str = "rate_limit";
 /// The words before the time.
 const RESETS: &str = " · resets ";
 
-/// The limit that these words tell of, said at this time.
+/// The limit that this text reports; `said` is the time of the text.
 pub fn limit(words: &str, said: Timestamp) -> UsageLimit {
     let first = words.lines().next().unwrap_or_default();
     match first.split_once(RESETS) {
@@ -24,8 +24,8 @@ pub fn limit(words: &str, said: Timestamp) -> UsageLimit {
     }
 }
 
-/// `6:04pm (UTC)`, `Nov 20, 6pm (Europe/Berlin)`, `Jan 14, 2027, 6:54pm (UTC)`. Nothing else is understood: a time that is guessed wrongly
-/// would be waited for.
+/// `6:04pm (UTC)`, `Nov 20, 6pm (Europe/Berlin)`, `Jan 14, 2027, 6:54pm (UTC)`. Nothing else is accepted: the session
+/// would wait for a time that was guessed wrongly.
 fn local(when: &str, said: Timestamp) -> Option<Local> {
     let (when, zone) = when.strip_suffix(')')?.split_once(" (")?;
     let parts: Vec<&str> = when.split(", ").collect();

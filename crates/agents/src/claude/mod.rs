@@ -1,5 +1,5 @@
-//! Claude Code. Headless it speaks [`crate::stream_json`] both ways, and takes further messages in one process; in a
-//! terminal it draws, and [`hooks`] tell what happens.
+//! Claude Code. In headless mode it speaks [`crate::stream_json`] in both directions, and accepts further messages in
+//! one process. In a terminal it draws, and [`hooks`] report what happens.
 
 mod arguments;
 mod counted;
@@ -26,8 +26,8 @@ use std::path::Path;
 
 pub struct Claude;
 
-/// What headless mode needs. Permissions are asked over the same lines, so that we find somebody who can answer; text
-/// comes as it is written, so that anyone who follows sees it.
+/// What headless mode needs. Claude asks for permissions over the same lines, so that a person can be asked. Text comes
+/// as it is written, for clients that follow the session.
 const HEADLESS: [&str; 9] = [
     "-p",
     "--input-format",
@@ -40,7 +40,8 @@ const HEADLESS: [&str; 9] = [
     "stdio",
 ];
 
-/// Only tools that read, and none of other programs. Plan mode is not used: it ends with a plan that asks to be allowed.
+/// Only tools that read, and no tools of other programs. Plan mode is not used: it ends with a plan that needs
+/// approval.
 const READ_ONLY: [&str; 5] =
     ["--tools", "Read,Grep,Glob", "--disallowedTools", "Bash,Edit,Write,NotebookEdit", "--strict-mcp-config"];
 
@@ -70,7 +71,7 @@ impl Launcher for Claude {
             },
         };
         if let Some(origin) = request.forks() {
-            // By its id it finds a conversation only from the folder in which that began; by its file, from anywhere.
+            // By its id a conversation is found only from the folder in which it began; by its file, from any folder.
             let elsewhere = |file: &&String| !self.was_begun_in(Path::new(file), &session.cwd);
             let name = origin.transcript.as_ref().filter(elsewhere).unwrap_or(&origin.native_id);
             argv.extend(["--resume".to_owned(), name.clone(), "--fork-session".to_owned()]);
@@ -98,12 +99,12 @@ impl Launcher for Claude {
         }
     }
 
-    fn tells_cost(&self, mode: Mode) -> bool {
+    fn reports_cost(&self, mode: Mode) -> bool {
         mode == Mode::Headless
     }
 
-    // In a terminal by what we give it for the run.
-    fn tells_turns(&self, _mode: Mode) -> bool {
+    // In a terminal through the hooks that we add for the run.
+    fn reports_turns(&self, _mode: Mode) -> bool {
         true
     }
 
@@ -154,12 +155,12 @@ impl Speak for Claude {
         Some(stream_json::interrupt(id))
     }
 
-    /// Escape, which also takes back a question.
+    /// Escape, which also closes a question.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b".to_vec())
     }
 
-    /// A dialog is closed by what interrupts a turn.
+    /// The key that interrupts a turn also closes a dialog.
     fn close_dialog_keys(&self) -> Option<Vec<u8>> {
         self.interrupt_keys()
     }
@@ -221,7 +222,7 @@ impl Saved for Claude {
         stream_json::strike(line, wanted);
     }
 
-    /// In a terminal its messages have no names; what they are known by needs more than one line.
+    /// In a terminal our messages have no ids; one line is not enough to recognise their marks.
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
         if marks.iter().any(|mark| saved::is_mark(mark)) {
             Box::new(saved::Saved::new(marks))
@@ -231,11 +232,11 @@ impl Saved for Claude {
     }
 }
 
-/// What its settings are called in the folder of a run. A file and not an argument: the person's own may hold what is not
-/// for everybody who can list processes.
+/// The name of the settings file in the folder of a run. A file and not an argument: the person's own settings may
+/// contain secrets, and every user who can list processes sees arguments.
 const SETTINGS: &str = "settings.json";
 
-/// The settings of a run in a terminal: the person's and our hooks. Of several that the person gave, claude takes the last.
+/// The settings of a run in a terminal: the person's and our hooks. If the person gave several, claude uses the last.
 fn settings(request: &Launching<'_>) -> Option<serde_json::Value> {
     let theirs = arguments::take_settings(&mut request.session.arguments.clone());
     let text = match &theirs {

@@ -1,5 +1,5 @@
-//! Claude's own list of what runs: `sessions/<pid>.json` below its config folder, one file for each process, its background
-//! agents among them. A process that is killed leaves its file behind.
+//! Claude's own list of its processes: `sessions/<pid>.json` below its config folder, one file for each process,
+//! including background agents. The file of a process that is killed stays.
 //!
 //! Its tools write to files whose path names the conversation: `…/claude-<user>/…/<conversation>/tasks/<file>`.
 
@@ -10,16 +10,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What we use of a file; all else may change from version to version.
+/// The fields of a file that we use; everything else may change from version to version.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
     pid: i32,
     session_id: Option<String>,
     cwd: Option<String>,
-    /// A text today, a number perhaps tomorrow.
+    /// A text today; a later version may write a number.
     proc_start: Option<Value>,
-    /// In a terminal.
+    /// Only for a process in a terminal.
     status: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The proof that a turn in a terminal is saved. Headless we name our messages and are told claude's names for its own; in a
-//! terminal there are only the turn's name (`promptId` in the transcript) and what was said last.
+//! The proof that a turn in a terminal is saved. In headless mode we give our messages ids, and claude reports the ids
+//! of its own. In a terminal there are only the id of the turn (`promptId` in the transcript) and the last text.
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
@@ -21,7 +21,7 @@ pub fn prompt(id: &str) -> String {
     format!("{PROMPT}{id}")
 }
 
-/// The mark of the reply that ended a turn. Of its last line only: that one is in one block of the transcript.
+/// The mark of the reply that ended a turn. Only its last line: that is always within one block of the transcript.
 #[must_use]
 pub fn reply(prompt: &str, text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
@@ -29,7 +29,7 @@ pub fn reply(prompt: &str, text: &str) -> String {
     format!("{REPLY}{prompt}:{}", last.chars().skip(skipped).collect::<String>())
 }
 
-/// The mark of a prompt that came through a protocol, where it has no name of ours.
+/// The mark of a prompt that came through a protocol, where it has no id of ours.
 #[must_use]
 pub fn words(text: &str) -> String {
     format!("{WORDS}{text}")
@@ -41,7 +41,7 @@ pub fn prompt_in(mark: &str) -> Option<&str> {
     mark.strip_prefix(PROMPT)
 }
 
-/// Whether this is a mark of ours and not one of claude's own names.
+/// Whether this is a mark of ours and not one of claude's ids.
 #[must_use]
 pub fn is_mark(mark: &str) -> bool {
     mark.starts_with(PROMPT) || mark.starts_with(REPLY) || mark.starts_with(WORDS)
@@ -67,23 +67,22 @@ struct Message<'a> {
     content: Content<'a>,
 }
 
-/// The search for such marks, and for claude's own names beside them.
+/// The search for such marks, and for claude's ids among them.
 pub struct Saved<'a> {
     prompts: Vec<&'a str>,
     words: Vec<&'a str>,
     replies: Vec<Reply<'a>>,
     names: Vec<&'a str>,
-    /// What is known of the tree, while a reply is looked for in it.
+    /// The part of the tree that is known, while a reply is searched for.
     above: HashMap<String, Above>,
 }
 
-/// A reply is one to this prompt when the first line above it in the tree that names a prompt (the prompt itself, or what a
-/// tool returned in that turn) names this one. The order of the lines tells nothing: the first turn's may be the other way
-/// round.
+/// A reply belongs to this prompt if the nearest ancestor that names a prompt (the prompt itself, or a tool's result in
+/// that turn) names this one. The order of the lines proves nothing: in the first turn it may be reversed.
 struct Reply<'a> {
     prompt: &'a str,
     said: &'a str,
-    /// Where the climb from lines with these words has come to, each at a line that has not been read yet.
+    /// The ancestors reached so far from lines with this text; each is a line that has not been read yet.
     climbing: Vec<String>,
 }
 
@@ -159,7 +158,7 @@ impl Reply<'_> {
     }
 }
 
-/// What a line says about what is above it.
+/// What a line says about its parent and its prompt.
 pub struct Above {
     pub parent: Option<String>,
     pub prompt_id: Option<String>,
@@ -173,7 +172,7 @@ pub enum Climbed<'a> {
     Nowhere,
 }
 
-/// Up the tree from this line. A damaged one may go in circles, which end nowhere.
+/// Walks up the tree from this line. A damaged tree may have cycles; the walk ends there with `Nowhere`.
 pub fn climb(mut place: String, above: &HashMap<String, Above>) -> Climbed<'_> {
     for _ in 0..=above.len() {
         match above.get(&place) {
@@ -217,7 +216,7 @@ mod tests {
         assert!(!holds(format!("{of_another}\n{NOTE_LINE}\n{REPLY_LINE}\n").as_bytes(), &mark), "another turn's");
     }
 
-    /// A damaged transcript must not keep anyone busy for ever.
+    /// A damaged transcript must not cause an endless loop.
     #[test]
     fn a_line_above_itself_proves_nothing() {
         let above_itself =

@@ -1,4 +1,5 @@
-//! Claude's conversations: `projects/<folder>/<id>.jsonl`, where `<folder>` is made from the folder in which it was begun.
+//! Claude's conversations: `projects/<folder>/<id>.jsonl`, where `<folder>` is made from the folder in which it was
+//! begun.
 
 use super::{Claude, config_folder};
 use crate::stored::{ConversationFile, Stored, Stores};
@@ -27,14 +28,15 @@ impl Stored for Claude {
         Some(record["cwd"].as_str()?.to_owned())
     }
 
-    /// It goes on with a conversation only in the folder in which that was begun; later lines may tell of other folders that it
-    /// went to.
+    /// Claude resumes a conversation only in the folder in which it was begun. Later lines may name other folders that
+    /// claude changed to.
     fn was_begun_in(&self, file: &Path, cwd: &str) -> bool {
         file.parent().and_then(Path::file_name).is_some_and(|project| project == folder_name(cwd).as_str())
     }
 
-    /// Measured with 2.1: by its id a conversation is not found from another folder; a copy can be made of its file. Going on by
-    /// the file writes into the project of the old folder, where it would not be found again by the new one.
+    /// Measured with 2.1: a conversation is not found by its id from another folder, but a copy can be made from its
+    /// file. If claude resumes by the file, it writes into the project of the old folder, where the new folder would
+    /// not find it again.
     fn copies_elsewhere(&self) -> bool {
         true
     }

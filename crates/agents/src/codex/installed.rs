@@ -9,7 +9,7 @@ impl Installed for Codex {
         Some("@openai/codex")
     }
 
-    /// The npm package's `codex` is a script that starts the real program and would outlive its death.
+    /// The npm package's `codex` is a script that starts the real program and stays alive when that program is killed.
     fn beside_its_launcher(&self) -> Vec<String> {
         let (short, long) = match std::env::consts::ARCH {
             "aarch64" => ("arm64", "aarch64"),
@@ -24,7 +24,7 @@ impl Behind for Codex {
         &["codex-acp", "codex"]
     }
 
-    fn tells_history_first(&self) -> bool {
+    fn repeats_history_first(&self) -> bool {
         true
     }
 

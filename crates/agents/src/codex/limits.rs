@@ -1,8 +1,8 @@
-//! Usage limits in what codex says at the end of a turn. It names the time of the reset in words for people, in the time zone of its
-//! process, to the minute; with the day when that is another one.
+//! Usage limits in codex's last text of a turn. It gives the time of the reset as text for people, in the time zone of
+//! its process, to the minute; with the day if that is another day.
 //!
-//! Measured (0.166.0, HTTP 429 with `usage_limit_reached`): it gives up at once, and `turn.failed` has "You’ve hit your usage limit. Upgrade to
-//! Pro (…), visit … to purchase more credits or try again at 4:57 AM."
+//! Measured (0.166.0, HTTP 429 with `usage_limit_reached`): it gives up at once, and `turn.failed` has "You’ve hit your
+//! usage limit. Upgrade to Pro (…), visit … to purchase more credits or try again at 4:57 AM."
 
 use jiff::civil::{Date, DateTime, Time};
 use ostler_core::fact::{ResetsAt, UsageLimit};
@@ -10,14 +10,14 @@ use ostler_core::fact::{ResetsAt, UsageLimit};
 /// The words before the time.
 const AT: &str = "try again at ";
 
-/// The limit that these words tell of, if they tell of one.
+/// The limit that this text reports, if it reports one.
 pub fn limit(message: &str) -> Option<UsageLimit> {
     if message.contains("usage limit") {
         let local =
             message.split_once(AT).and_then(|(_, rest)| local(rest.trim_end().trim_end_matches('.'))).map(Into::into);
         return Some(UsageLimit { local, ..UsageLimit::new("usage limit") });
     }
-    // After its own retries.
+    // Reported after codex's own retries.
     message.contains("429 Too Many Requests").then(|| UsageLimit::new("rate limit"))
 }
 

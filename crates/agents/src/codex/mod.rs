@@ -27,7 +27,7 @@ pub(crate) use output::reason;
 
 pub struct Codex;
 
-/// As settings, because further turns (`exec resume`) know no option for it.
+/// As settings, because further turns (`exec resume`) have no option for it.
 const READ_ONLY: [&str; 4] = ["-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\""];
 
 impl Agent for Codex {
@@ -66,7 +66,7 @@ impl Launcher for Codex {
         }
         argv.extend(model.chain(session.arguments.iter().cloned()));
         argv.extend(known.map(|(_, id)| id.to_owned()));
-        // The prompt comes over standard input: as an argument it could not be long.
+        // The prompt comes over standard input: the length of an argument is limited.
         argv.push("-".to_owned());
         one_turn(argv, request)
     }
@@ -103,7 +103,7 @@ impl Speak for Codex {
         Some(screen::look)
     }
 
-    /// Escape. A signal would end it.
+    /// Escape. A signal would end the process.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b".to_vec())
     }
@@ -132,7 +132,7 @@ impl Transcript for Codex {
 }
 
 impl Saved for Codex {
-    /// Its own ids for messages are not in its output, so the text itself is looked for.
+    /// Codex's own ids for messages are not in its output, so the text itself is searched for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
     }
@@ -150,7 +150,7 @@ impl Saved for Codex {
     }
 }
 
-/// What the thread has used so far, by a line of its transcript that tells.
+/// What the thread has used so far, if this line of its transcript contains it.
 #[must_use]
 pub fn used_by_thread(line: &[u8]) -> Option<Tokens> {
     memchr::memmem::find(line, b"total_token_usage")?;

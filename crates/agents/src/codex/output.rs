@@ -34,7 +34,7 @@ struct Item<'a> {
     changes: AnyJson<'a, Change<'a>>,
 }
 
-/// What it does to one file.
+/// The change to one file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Change<'a> {
@@ -66,7 +66,7 @@ impl Decoder for CodexLines {
 }
 
 impl CodexLines {
-    /// False when it is not a JSON object.
+    /// Returns false when the line is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;
@@ -78,7 +78,7 @@ impl CodexLines {
             Some("turn.started") => facts.push(Fact::TurnStarted),
             Some("item.started") => facts.extend(line.item.object().and_then(called)),
             Some("item.completed") => facts.extend(line.item.object().and_then(|item| self.completed(item))),
-            // It calls a turn complete in which the model said nothing.
+            // Codex reports a turn as completed even if the model said nothing.
             Some("turn.completed") if self.text.as_ref().is_none_or(|text| text.trim().is_empty()) => {
                 let reason = Some("the agent ended its turn without an answer".to_owned());
                 facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, reason)));
@@ -90,7 +90,7 @@ impl CodexLines {
                 let reason = reason(words.unwrap_or("the turn failed"));
                 facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, Some(reason))));
             }
-            // Every other error is said again by `turn.failed`.
+            // `turn.failed` repeats every other error.
             Some("error") => facts.extend(line.message.text().and_then(retry).map(Fact::Retrying)),
             Some("item.updated") => {}
             Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
@@ -120,7 +120,7 @@ impl CodexLines {
         }
     }
 
-    /// It counts from the beginning of the thread.
+    /// Codex counts from the beginning of the thread.
     fn turn_end(&mut self, line: &Line<'_>, verdict: Verdict, reason: Option<String>) -> TurnEnd {
         let before = self.used_before;
         let all = line.usage.object().and_then(Usage::tokens);
@@ -143,7 +143,7 @@ fn called(item: &Item<'_>) -> Option<Fact> {
     Some(Fact::ToolCalled { name: name.to_owned(), detail, call })
 }
 
-/// The file, and what is done to it where it is not simply changed.
+/// The file, and the kind of change unless it is an update.
 fn changed(change: &Change<'_>) -> String {
     let path = change.path.text_or_empty();
     match change.kind.text() {
@@ -160,7 +160,7 @@ fn retry(message: &str) -> Option<Retry> {
     Some(Retry { reason: reason(why.unwrap_or(rest)), attempt })
 }
 
-/// An API error arrives as JSON in a text; a person wants the sentence in it.
+/// An API error arrives as JSON in a text; a person needs only the sentence in it.
 pub(crate) fn reason(message: &str) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! Codex's own lock: who writes a thread holds flock on `thread-writer-locks/<id>.lock` below its home. The file stays when
-//! the writer has gone.
+//! Codex's own lock: the process that writes a thread holds flock on `thread-writer-locks/<id>.lock` below its home.
+//! The file stays after the process has exited.
 
 use super::{Codex, server};
 use crate::Variable;

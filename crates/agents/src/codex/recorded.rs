@@ -27,7 +27,7 @@ struct Payload<'a> {
     summary: Content<'a>,
     name: AnyJson<'a>,
     call_id: AnyJson<'a>,
-    /// JSON as a text.
+    /// JSON in a text.
     arguments: AnyJson<'a>,
     input: AnyJson<'a>,
     output: Content<'a>,
@@ -65,7 +65,7 @@ impl Recording for Transcript {
     }
 }
 
-/// False when it is not a JSON object.
+/// Returns false when the line is not a JSON object.
 fn understand(line: &[u8], items: &mut Vec<Recorded>) -> bool {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
         return false;
@@ -93,7 +93,7 @@ fn understand(line: &[u8], items: &mut Vec<Recorded>) -> bool {
     true
 }
 
-/// Codex tells its model about the folder and the date in a user's name. Newer versions say who wrote a message.
+/// Codex sends its model the folder and the date as messages of the user. Newer versions mark the author of a message.
 fn is_of_person(payload: &Payload<'_>) -> bool {
     let noted = payload.metadata.object().map(|metadata| metadata.items.list()).unwrap_or_default();
     let mut sources = noted.iter().filter_map(|item| item.provenance.object()).peekable();
@@ -121,14 +121,14 @@ fn called(payload: &Payload<'_>) -> Fact {
     Fact::ToolCalled { name, detail, call: Call { id: payload.call_id.text().map(str::to_owned), ..Call::default() } }
 }
 
-/// Of a patch the files that it changes, of any other text its first line.
+/// For a patch the files that it changes, for any other text its first line.
 fn patched(text: &str) -> String {
     let files = text.lines().filter_map(|line| line.strip_prefix("*** ")?.split_once(" File: ").map(|(_, file)| file));
     let files = files.collect::<Vec<_>>().join(", ");
     if files.is_empty() { first_line(text) } else { files }
 }
 
-/// A command's output stands behind what codex says about it to its model.
+/// The output of a command comes after codex's own notes about it for its model.
 fn returned(output: &str, payload: &Payload<'_>) -> Fact {
     let (about, text) = match output.split_once("\nOutput:\n") {
         Some((about, text)) => (about, text),

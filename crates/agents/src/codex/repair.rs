@@ -1,9 +1,9 @@
 //! Transcripts of codex ("rollouts"): one line after another, no tree.
 //!
-//! Measured with codex 0.166.0: at resume it passes over lines that it cannot read, gives a call without a result the result
-//! "aborted" by itself, which does not say that the command may have run, and ends a torn line before it appends. What it
-//! does not survive is a lost first line; what it loses are results without a call, and what it repeats are copies; of a
-//! rollout that begins a second time it shows the model nothing that came before.
+//! Measured with codex 0.166.0: when it resumes, it skips lines that it cannot read. It gives a call without a result
+//! the result "aborted", which does not say that the command may have run. It ends a torn line before it appends. It
+//! cannot resume without the first line. It loses results without a call, and repeats copies. If a rollout begins a
+//! second time, it shows the model nothing of what came before.
 
 use super::Codex;
 use crate::repair::{Repair, Repairs, Source};
@@ -22,17 +22,17 @@ use std::path::Path;
 
 #[derive(Debug, Default)]
 struct Rollout {
-    /// Whether the first record is the one that codex wants there.
+    /// Whether the first record is the one that codex expects there.
     begins_well: Option<bool>,
-    /// What codex says of itself in every turn, to make a lost beginning from.
+    /// The record that codex writes in every turn, from which a lost beginning can be made.
     context: Option<u64>,
     thread: Option<u64>,
     calls: HashMap<Name, u64>,
-    /// What functions returned.
+    /// Results of functions.
     results: Vec<(Name, u64)>,
-    /// What was returned in another form.
+    /// Results in another form.
     others: HashSet<Name>,
-    /// Items of the conversation, and what begins one, by their bytes.
+    /// Items of the conversation and records that begin one, by their bytes.
     told: Vec<(u64, u64)>,
     messages: usize,
     first: u64,
@@ -60,9 +60,9 @@ impl Words for Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ItemKind {
-    /// What a function returned.
+    /// The result of a function.
     Returned,
-    /// What something else returned, in a form of its own.
+    /// The result of something else, in a form of its own.
     ReturnedOtherwise,
     Said,
 }
@@ -116,7 +116,7 @@ impl Records for Rollout {
                         self.others.insert(payload.call_id);
                     }
                     Some(ItemKind::Said) if payload.call_id.is_some() => {
-                        // The first: in a file that was doubled the second is cut away.
+                        // The first call: in a doubled file the second copy is removed.
                         self.calls.entry(payload.call_id).or_insert(start);
                     }
                     Some(ItemKind::Returned | ItemKind::ReturnedOtherwise | ItemKind::Said) | None => {}
@@ -201,8 +201,9 @@ impl Records for Everything {
     }
 }
 
-/// Where records begin that stood before, to the byte: time and number included, which codex never repeats in what is said.
-/// Only where that stands twice is the rest looked at, since two notes of one moment may well be alike.
+/// The positions of records that repeat an earlier one to the byte, including time and number, which codex never
+/// repeats in items of the conversation. Other records are compared only if such an item occurs twice, since two notes
+/// of one moment may be equal.
 fn copies(rollout: &mut Rollout, source: &mut (impl Read + Seek)) -> io::Result<BTreeSet<u64>> {
     let told = same(&mut rollout.told, source)?;
     if told.is_empty() {
@@ -226,7 +227,7 @@ fn same(records: &mut [(u64, u64)], source: &mut (impl Read + Seek)) -> io::Resu
     Ok(copies)
 }
 
-/// Puts a result behind each call of a function that has none.
+/// Adds a result after each call of a function that has none.
 fn answer_open_calls(
     rollout: &Rollout,
     source: &mut (impl Read + Seek),
@@ -252,7 +253,7 @@ fn answer_open_calls(
     open.sort_unstable();
     for start in open {
         let placed = Placed::read(&mut *source, start)?;
-        // Whatever else has a call's id is left to codex.
+        // Codex handles the other items with a call id itself.
         let Ok(Record { timestamp, payload }) = placed.fields::<Record<'_>>() else { continue };
         let returns = match payload.kind.as_ref() {
             "function_call" => "function_call_output",
@@ -287,7 +288,7 @@ fn result_as_text(result: &Placed, edits: &mut Edits) -> io::Result<()> {
     Ok(())
 }
 
-/// A first record, from what the others tell: the thread's id, when it began, where it works.
+/// A first record, made from the others: the thread's id, when it began, and its folder.
 fn beginning(rollout: &Rollout, source: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
     let (Some(context), Some(thread)) = (rollout.context, rollout.thread) else {
         return Ok(None);

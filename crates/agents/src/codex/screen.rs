@@ -1,19 +1,19 @@
-//! Codex's prompt as its screen shows it (0.166.0).
+//! Reads codex's prompt from its screen (0.166.0).
 
 use crate::prompt::{Screen, Seen};
 
 /// The mark of the prompt; a list of choices has it too, in front of the chosen one.
 const MARK: &str = "›";
-/// What an empty prompt says.
+/// The text of an empty prompt.
 const PLACEHOLDERS: [&str; 2] = ["Ask Codex to do anything", "Ask a follow-up question"];
-/// How far above the prompt the line is that tells of a running turn.
+/// How many rows above the prompt the line may be that shows a running turn.
 const ABOVE: usize = 6;
 
 pub fn look(screen: &Screen<'_>) -> Seen {
     let prompt = screen.prompt(2, |row| row.strip_prefix(MARK).filter(|text| !is_choice(text)));
     let prompt = prompt.filter(|(first, text)| has_started(screen, *first + text.lines().count().max(1)));
     let first = prompt.as_ref().map_or(screen.rows.len(), |(first, _)| *first);
-    // Its title turns while it works; not everybody lets it set one.
+    // Its title has a spinner while it works; a person may have disabled the title.
     let spins = screen.title.and_then(|title| title.chars().next()).is_some_and(is_spinner);
     let says = (first.saturating_sub(ABOVE)..first).any(|row| screen.row(row).contains("esc to interrupt"));
     Seen {
@@ -24,8 +24,8 @@ pub fn look(screen: &Screen<'_>) -> Seen {
     }
 }
 
-/// It shows a prompt before it has started, and dialogs may still come. Then it has neither a title nor, below the prompt, the
-/// line that names the model. `behind`: the row behind the prompt.
+/// Codex shows a prompt before it has started, and dialogs may still come. At that time it has no title, and the line
+/// below the prompt that names the model is missing. `behind`: the row after the prompt.
 fn has_started(screen: &Screen<'_>, behind: usize) -> bool {
     screen.title.is_some() || !screen.row(behind + 1).is_empty()
 }

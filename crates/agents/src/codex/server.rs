@@ -1,19 +1,20 @@
-//! Codex's shared background server. In a terminal codex only draws; the work is done by one server for all terminals of a home,
-//! which codex starts when there is none (0.156 and later) and connects to when there is one (0.150 already). Work in that server
-//! is in no process tree of ours: `stop` could not end it, and the end of the session that has started it would break
-//! the others. So ostler starts codex with the option that keeps the work in its own process.
+//! Codex's shared background server. In a terminal codex only draws. The work is done by one server for all terminals
+//! of a home; codex starts it when there is none (0.156 and later) and connects to it when there is one (0.150
+//! already). Work in that server is in no process tree of ours: `stop` could not end it, and the end of the session
+//! that has started the server would disturb the others. So ostler starts codex with the option that keeps the work in
+//! its own process.
 //!
 //! Measured with 0.166.0: the option also works while a server runs, and before `resume` and `fork`. The setting
-//! `features.daemon_auto_start = false` does not do: with a server running it opens a dialog that offers to restart that server.
-//! `codex exec` never uses the server.
+//! `features.daemon_auto_start = false` is not enough: while a server runs, codex then opens a dialog that offers to
+//! restart it. `codex exec` never uses the server.
 
-/// Known since 0.156 at the latest; 0.153 has neither this option nor starts a server by itself.
+/// Known since 0.156 at the latest; 0.153 does not have this option and does not start a server by itself.
 pub const NOT_USED: &str = "--no-daemon";
 
-/// How a person ends the server.
+/// The command with which a person ends the server.
 pub const HOW_TO_END: &str = "codex app-server daemon stop";
 
-/// A person's own arguments without the option, which codex takes only once. What stands behind `--` is a prompt.
+/// A person's own arguments without the option, which codex accepts only once. The arguments after `--` are a prompt.
 pub fn without_the_option(arguments: &[String]) -> impl Iterator<Item = String> {
     let prompt = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     arguments.iter().enumerate().filter(move |(place, argument)| *place > prompt || *argument != NOT_USED).map(owned)
@@ -34,7 +35,7 @@ pub fn conflict(arguments: &[String]) -> Option<&'static str> {
         .then_some("codex agents uses the shared server of codex, which ostler cannot stop; run it without ostler")
 }
 
-/// Whether codex with these arguments leaves the work to a server that runs.
+/// Whether codex with these arguments gives the work to a running server.
 pub fn may_be_used(argv: &[String]) -> bool {
     let first = argv.get(1).map(String::as_str);
     first != Some("exec") && first != Some(NOT_USED)
@@ -50,7 +51,7 @@ pub fn socket(codex_home: &str) -> String {
     format!("{codex_home}/app-server-control/app-server-control.sock")
 }
 
-/// Whether this is the server.
+/// Whether the process with these arguments is the server.
 pub fn is_one(argv: &[String]) -> bool {
     argv.get(1).map(String::as_str) == Some("app-server")
 }

@@ -1,4 +1,4 @@
-//! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
+//! Any command. Its output is not interpreted: its process is its turn, and its exit code decides.
 
 use crate::Agent;
 use crate::acp::adapters::Behind;
@@ -40,7 +40,7 @@ impl Launcher for Command {
             plan: Plan {
                 channel: Channel::of_program(mode),
                 keep: false,
-                // An interactive shell ignores SIGTERM; a terminal that goes away is what it understands.
+                // An interactive shell ignores SIGTERM, but exits when its terminal is closed.
                 ending: match mode {
                     Mode::Headless => Ending::Terminate,
                     Mode::Terminal => Ending::Hangup,
@@ -59,7 +59,7 @@ impl Speak for Command {
         Box::new(Silent)
     }
 
-    /// Typed, as by a person: the line and the return key.
+    /// Typed as a person would: the line and the return key.
     fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         typed(message.text)
     }
@@ -81,7 +81,7 @@ pub fn typed(text: &str) -> Vec<u8> {
     keys
 }
 
-/// Output that means nothing to us.
+/// A decoder for output that is not interpreted.
 pub struct Silent;
 
 impl Decoder for Silent {

@@ -20,7 +20,7 @@ use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
 pub struct Demo;
 
-/// The word on the command line that makes our binary the demo agent.
+/// The argument that makes our binary the demo agent.
 pub const ENTRY: &str = "__demo";
 
 impl Behind for Demo {}
@@ -85,7 +85,7 @@ impl Launcher for Demo {
         }
     }
 
-    fn tells_cost(&self, mode: Mode) -> bool {
+    fn reports_cost(&self, mode: Mode) -> bool {
         mode == Mode::Headless
     }
 
@@ -151,7 +151,7 @@ impl Saved for Demo {
         stream_json::strike(line, wanted);
     }
 
-    /// Its transcript is like claude's, and what was typed has no name of ours there.
+    /// Its transcript is like claude's; messages that were typed have no id of ours in it.
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
         if marks.iter().any(|mark| saved::is_mark(mark)) {
             Box::new(saved::Saved::new(marks))
@@ -161,7 +161,7 @@ impl Saved for Demo {
     }
 }
 
-/// Where the demo agent keeps its own things.
+/// Where the demo agent keeps its own files.
 fn home(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     set("OSTLER_DEMO_HOME")

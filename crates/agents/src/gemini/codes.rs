@@ -1,9 +1,9 @@
-//! Terminal codes in a text. Gemini removes them from each piece of its output and keeps them in its transcript, so the two
-//! are compared without them.
+//! Terminal codes in a text. Gemini removes them from each piece of its output and keeps them in its transcript, so
+//! texts are compared without them.
 
 use std::borrow::Cow;
 
-/// The text without its terminal codes: colours and the like, titles and links, and an escape that begins nothing.
+/// The text without its terminal codes: colours and similar codes, titles and links, and an escape that begins no code.
 pub fn without(text: &str) -> Cow<'_, str> {
     if !text.contains(is_escape) {
         return Cow::Borrowed(text);
@@ -19,12 +19,12 @@ pub fn without(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Escape, and the single character that stands for escape and bracket.
+/// Escape, and the single character that means escape and bracket.
 fn is_escape(character: char) -> bool {
     matches!(character, '\u{1b}' | '\u{9b}')
 }
 
-/// What follows the code that this text begins with.
+/// What follows the code at the beginning of this text.
 fn behind(code: &str) -> &str {
     let mut inner = code.chars();
     inner.next();
@@ -43,7 +43,7 @@ fn behind(code: &str) -> &str {
         Some('A'..='P' | 'R'..='T' | 'Z' | 'c' | 'f'..='n' | 'q'..='u' | 'y' | '=' | '>' | '<' | '~') => {
             last.get(1..).unwrap_or_default()
         }
-        // Without its last letter: a number may end it, else it is an escape alone.
+        // The last letter is missing: a number may end the code, else it is an escape alone.
         Some(_) | None if last.len() < numbers.len() => last,
         Some(_) | None => inner,
     }

@@ -1,11 +1,11 @@
-//! Usage limits in what gemini says at the end of a turn.
+//! Usage limits in gemini's last text of a turn.
 //!
-//! Measured (0.61.0): at the quota of a day it gives up at once with "You have exhausted your daily quota on this model."; at any other HTTP
-//! 429 it retries, and says what the server said. Neither has the time of the reset.
+//! Measured (0.61.0): at the daily quota it gives up at once with "You have exhausted your daily quota on this model.";
+//! at any other HTTP 429 it retries, and repeats the server's text. Neither text has the time of the reset.
 
 use ostler_core::fact::UsageLimit;
 
-/// The limit that these words tell of, if they tell of one.
+/// The limit that this text reports, if it reports one.
 pub fn limit(reason: &str) -> Option<UsageLimit> {
     let quota = reason.contains("exhausted your") && reason.contains("quota");
     let rate = reason.contains("429") || reason.contains("RESOURCE_EXHAUSTED");

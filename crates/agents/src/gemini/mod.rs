@@ -1,4 +1,5 @@
-//! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
+//! Gemini CLI. One process per turn: it reads the prompt from its input, and a further message resumes the
+//! conversation.
 
 mod codes;
 mod installed;
@@ -27,8 +28,8 @@ use serde::Deserialize;
 
 pub struct Gemini;
 
-/// The program starts itself a second time and goes on in the child; this keeps it in one process, which is then the one
-/// whose identity, lock and signals we have.
+/// The program starts itself a second time and continues in the child. This variable keeps it in one process, whose
+/// identity, lock and signals we have.
 const ONE_PROCESS: (&str, &str) = ("GEMINI_CLI_NO_RELAUNCH", "true");
 
 impl Agent for Gemini {
@@ -44,7 +45,7 @@ impl Launcher for Gemini {
         if session.mode == Mode::Headless {
             argv.extend(["--output-format".to_owned(), "stream-json".to_owned()]);
         }
-        // It reads a copy from the original's file, and chooses and tells the name itself.
+        // For a copy, gemini reads the file of the original. It chooses the new name itself and reports it.
         let origin = request.forks().and_then(|origin| origin.transcript.as_deref());
         let named = origin.is_none();
         argv.extend(match origin {
@@ -81,7 +82,7 @@ impl Launcher for Gemini {
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
         let given = |word: &str| arguments.iter().any(|argument| argument.split('=').next() == Some(word));
         let resumes = (given("--resume") || given("-r")) && !given("--session-file");
-        // Gemini takes no name of ours beside `latest` or a number.
+        // Gemini does not accept a name of ours together with `latest` or a number.
         (resumes && self.named_conversation(arguments).is_none()).then_some(
             "which conversation? For one of ostler: ostler resume ID; for another: -- --resume ID with another",
         )
@@ -105,7 +106,7 @@ impl Speak for Gemini {
         Some(screen::look)
     }
 
-    /// Escape. A signal would end it.
+    /// Escape. A signal would end the process.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b".to_vec())
     }
@@ -122,12 +123,12 @@ impl Transcript for Gemini {
         Some(Location::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
     }
 
-    /// What it sets up the context with is not a message to it.
+    /// The message with which gemini sets up the context does not begin a conversation.
     fn begins_with(&self, line: &[u8]) -> bool {
         serde_json::from_slice::<Recorded<'_>>(line).is_ok_and(|line| line.kind.text().is_some())
     }
 
-    /// A prompt that the model's server refused is taken back.
+    /// Gemini takes back a prompt that the model's server refused.
     fn begins(&self, lines: &mut dyn Iterator<Item = Vec<u8>>) -> bool {
         let mut begun = false;
         for line in lines {
@@ -150,7 +151,7 @@ impl Transcript for Gemini {
 }
 
 impl Saved for Gemini {
-    /// Its output carries no ids, so the text itself is looked for.
+    /// Gemini's output has no ids, so the text itself is searched for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
     }
@@ -165,7 +166,7 @@ impl Saved for Gemini {
                 return false;
             };
             for text in content::texts(&line.content) {
-                // The transcript has the terminal codes in a text, the output has not.
+                // The transcript keeps the terminal codes in a text, the output does not.
                 let text = codes::without(text);
                 if let Some(found) = wanted.iter().position(|mark| codes::without(mark).trim() == text.trim()) {
                     wanted.remove(found);

@@ -1,8 +1,8 @@
-//! What gemini prints, and what it makes of a turn.
+//! What gemini prints, and how a turn's result is decided.
 //!
-//! Its own word for how a turn went is not enough: it calls a turn that it broke off by itself a success (a loop of the same
-//! tool call), and the reason of a failure may stand in an earlier line than the result. So a turn is a success when there
-//! is an answer and no error came after it.
+//! Gemini's own result of a turn is not enough: it reports success for a turn that it aborted itself (a loop of the
+//! same tool call), and the reason of a failure may be in an earlier line than the result. So a turn has succeeded when
+//! there is an answer and no error came after it.
 
 use super::limits;
 use crate::any_json::{AnyJson, tolerantly};
@@ -15,11 +15,12 @@ use ostler_core::fact::{Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::{Deserialize, Serialize};
 
-/// So many texts of one turn are remembered, the newest: a transcript that has those has the ones before them.
+/// The most texts of one turn that are remembered, the newest ones: a transcript that has those has the earlier ones
+/// too.
 const TEXTS_LIMIT: usize = 1000;
 
-/// What replaces a shell command's output when it failed and printed nothing. One that failed after it had
-/// printed something shows only that, and is reported as a success.
+/// What replaces the output of a shell command that failed and printed nothing. A command that failed after it had
+/// printed something shows only its output, and is reported as a success.
 const COMMAND_FAILED: [&str; 3] = ["Command exited with code: ", "Command terminated by signal: ", "Command failed: "];
 
 #[derive(Default, Deserialize)]
@@ -43,12 +44,12 @@ struct Line<'a> {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct GeminiLines {
-    /// What it has said since the last tool; no more than a line may have.
+    /// The text since the last tool; not longer than a line may be.
     text: String,
-    /// What it had said before that, each text complete.
+    /// The texts before that, each complete.
     #[serde(serialize_with = "crate::decoder::newest")]
     complete: Vec<String>,
-    /// The error that it told last, unless it went on after it.
+    /// The last error that it reported, unless it continued after it.
     error: Option<String>,
 }
 
@@ -57,7 +58,7 @@ impl Decoder for GeminiLines {
         tolerantly(line, |line| self.understand(line, facts));
     }
 
-    /// A text whose end has not been seen is not in its transcript: it writes a text when it is complete.
+    /// A text whose end has not been seen is not in the transcript: gemini writes a text when it is complete.
     fn messages_so_far(&self) -> Vec<String> {
         self.complete.clone()
     }
@@ -71,7 +72,7 @@ impl Decoder for GeminiLines {
 }
 
 impl GeminiLines {
-    /// False when it is not a JSON object.
+    /// Returns false when the line is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;
@@ -85,7 +86,7 @@ impl GeminiLines {
                 self.error = None;
                 let text = line.content.text_or_empty();
                 if self.text.len() + text.len() > LINE_LIMIT {
-                    // A text without an end is shown in parts, and is found in no transcript.
+                    // A text that is too long is shown in parts, and is not searched for in a transcript.
                     self.say(facts);
                 }
                 self.text.push_str(&text);
@@ -121,14 +122,14 @@ impl GeminiLines {
         true
     }
 
-    /// What came in pieces, as a whole.
+    /// Adds the text that came in pieces, as one.
     fn say(&mut self, facts: &mut Vec<Fact>) {
         if !self.text.is_empty() {
             facts.push(Fact::Said { text: std::mem::take(&mut self.text) });
         }
     }
 
-    /// The text that has come to its end must be in the transcript.
+    /// A text that is complete must be in the transcript.
     fn remember(&mut self) {
         if self.text.trim().is_empty() {
             return;
@@ -163,7 +164,7 @@ impl GeminiLines {
     }
 }
 
-/// An API error arrives as JSON between brackets; a person wants the sentence in it.
+/// An API error arrives as JSON between brackets; a person needs only the sentence in it.
 fn reason(message: &str) -> String {
     let inner = message.strip_prefix("[API Error: ").and_then(|rest| rest.trim_end().strip_suffix(']'));
     inner.map_or_else(|| first_line(message), |inner| format!("API error: {}", codex::reason(inner)))

@@ -1,4 +1,4 @@
-//! Gemini opens a conversation for each write and closes it again: a process is seen only by chance.
+//! Gemini opens a conversation for each write and closes it again, so a process is found only by chance.
 
 use super::Gemini;
 use crate::Variable;
@@ -10,7 +10,7 @@ impl Ownership for Gemini {
         self.conversations_folder(variable)
     }
 
-    fn tells_its_processes(&self) -> bool {
+    fn reports_processes(&self) -> bool {
         false
     }
 }

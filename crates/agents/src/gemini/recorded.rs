@@ -1,5 +1,5 @@
-//! The conversation in a transcript of Gemini. It writes a message when it has come, and again when its tools have run: the
-//! second time only what is new in it counts.
+//! The conversation in a transcript of Gemini. It writes a message when it has come, and again when its tools have run:
+//! the second time only what is new in it counts.
 
 use super::codes;
 use crate::any_json::{AnyJson, tolerantly};
@@ -80,7 +80,7 @@ impl Recording for Transcript {
 }
 
 impl Transcript {
-    /// False when it is not a JSON object.
+    /// Returns false when the line is not a JSON object.
     fn understand(&mut self, line: &[u8], items: &mut Vec<Recorded>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;
@@ -108,7 +108,7 @@ impl Transcript {
                     }
                 }
             }
-            // What gemini tells the person beside the conversation.
+            // Notices for the person that are not part of the conversation.
             Some("info" | "warning" | "error") => items.thought(&text()),
             Some(_) | None => {}
         }
@@ -124,13 +124,13 @@ fn show(tool: &Tool<'_>, items: &mut Items<'_>) {
     let responses = tool.result.list().iter().filter_map(|result| result.response.object()?.response.object());
     let texts = responses.filter_map(|response| response.output.text().or(response.error.text()));
     let told = texts.map(printed).collect::<Vec<_>>().join("\n");
-    // The model is told how a command ended; a person is shown what it printed.
+    // The model gets the exit code of a command; a person is shown what the command printed.
     let ended_well = told.lines().all(|line| line.strip_prefix("Exit Code: ").is_none_or(|code| code.trim() == "0"));
     let text = tool.shown.text().map_or(told, |shown| codes::without(shown).into_owned());
     items.fact(Fact::ToolReturned { text, failed: !(tool.status.is("success") && ended_well), call: id });
 }
 
-/// Without the tags that it puts around what comes from outside.
+/// The text without the tags that gemini puts around text from outside.
 fn printed(text: &str) -> String {
     let inside =
         text.trim().strip_prefix("<untrusted_context>").and_then(|rest| rest.strip_suffix("</untrusted_context>"));

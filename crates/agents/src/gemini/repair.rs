@@ -1,10 +1,10 @@
-//! Transcripts of gemini: records that add or replace a message, and `$set` records that replace fields of the whole, the
-//! list of messages among them.
+//! Transcripts of gemini: records that add or replace a message, and `$set` records that replace fields of the whole
+//! conversation, among them the list of messages.
 //!
-//! Measured with gemini 0.61.0: it passes over lines that it cannot read, and appends to a torn last line. When it resumes, it
-//! first sets the list of messages to its own preface and then to all of them: if the second of these is lost, the
-//! conversation is empty although everything stands in the file. A tool call is written once it is over, so of one
-//! that was cut off nothing is left but an answer without words.
+//! Measured with gemini 0.61.0: it skips lines that it cannot read, and appends to a torn last line. When it resumes,
+//! it first sets the list of messages to its own preface and then to all messages: if the second record is lost, the
+//! conversation is empty although the file contains everything. A tool call is written when it has finished, so a call
+//! that was cut off leaves only an answer without text.
 
 use super::Gemini;
 use crate::repair::{Repair, Repairs, Source};
@@ -30,14 +30,14 @@ const CUT_OFF: &str = "The session was cut off here, and what you were doing was
 
 #[derive(Debug, Default)]
 struct Chat {
-    /// The messages there are.
+    /// The messages that exist.
     names: HashSet<Name>,
     last: Option<Last>,
     calls: HashSet<Name>,
     results: Vec<(Name, u64)>,
-    /// A list that took messages away, with nothing said since.
+    /// The position of a list that removed messages, if no message followed it.
     emptying: Option<u64>,
-    /// Lists that took messages away which a lost one was to bring back.
+    /// Lists that removed messages, each followed by a lost list that was to restore them.
     undone: Vec<u64>,
 }
 
@@ -45,7 +45,7 @@ struct Chat {
 struct Last {
     name: Name,
     start: u64,
-    /// An answer without words or calls.
+    /// An answer without text or calls.
     is_blank: bool,
 }
 
@@ -55,7 +55,7 @@ struct Set {
     messages: Option<Items<Object<Message>>>,
 }
 
-/// A message, or what is set.
+/// A message, or the fields that a record sets.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message {

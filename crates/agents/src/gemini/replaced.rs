@@ -1,5 +1,6 @@
-//! Lines of a transcript that replace all messages before them (`$set`). What such a line does not have is not in the conversation any more:
-//! so gemini takes back a prompt that the model's server refused for a usage limit.
+//! Lines of a transcript that replace all messages before them (`$set`). A message that such a line does not contain is
+//! no longer in the conversation: this is how gemini takes back a prompt that the model's server refused for a usage
+//! limit.
 
 use super::Gemini;
 use crate::any_json::AnyJson;
@@ -8,7 +9,7 @@ use crate::saved::{Saved, Search};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What it sets up the context with, as a message of the user.
+/// The beginning of the message with which gemini sets up the context, as a message of the user.
 const CONTEXT: &str = "<session_context>";
 
 #[derive(Deserialize)]
@@ -40,7 +41,7 @@ pub fn messages(line: &[u8]) -> Option<Messages<'_>> {
 }
 
 impl Messages<'_> {
-    /// Somebody has said something: the context alone is no conversation.
+    /// Whether there is a message other than the context: the context alone is not a conversation.
     pub fn has_conversation(&self) -> bool {
         self.0.iter().filter_map(|message| serde_json::from_str::<Message<'_>>(message.get()).ok()).any(|message| {
             let context = texts(&message.content).next().is_some_and(|text| text.trim_start().starts_with(CONTEXT));
@@ -49,11 +50,11 @@ impl Messages<'_> {
     }
 }
 
-/// Looks for marks in what the conversation is now.
+/// Searches for marks in the present conversation.
 pub struct Newest<'a> {
     agent: &'a Gemini,
     wanted: Vec<&'a str>,
-    /// A line has been met that replaces all before it.
+    /// A line was read that replaces all messages before it.
     over: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Gemini tells of its retries on its standard error, each in one line before a trace (measured, 0.61.0):
+//! Gemini reports its retries on its standard error, each in one line before a stack trace (measured, 0.61.0):
 //!
 //! ```text
 //! Attempt 2 failed with status 429. Retrying with backoff... _ApiError: {"error":{"code":429,"message":"…"}}
@@ -25,7 +25,7 @@ fn retry(line: &str) -> Option<Retry> {
     let (attempt, rest) = line.trim().strip_prefix("Attempt ")?.split_once(" failed")?;
     let (status, problem) = rest.split_once(". Retrying")?;
     let status = status.strip_prefix(" with status ");
-    // Behind the dots stands what was thrown, after the name of its class.
+    // After the dots comes the error, with the name of its class in front.
     let thrown = problem.split_once("... ").map(|(_, thrown)| thrown);
     let words = thrown.map(|thrown| thrown.split_once(": ").map_or(thrown, |(_, words)| words));
     let words = words.map(|words| codex::reason(words.trim_start_matches("exception TypeError: ")));

@@ -1,10 +1,11 @@
-//! Gemini's prompt as its screen shows it (0.61.0).
+//! Reads gemini's prompt from its screen (0.61.0).
 
 use crate::prompt::{Screen, Seen};
 
-/// The marks of its prompt: as usual, and where every tool is allowed. `!` would run what is typed as a command.
+/// The marks of its prompt: the usual one, and the one when every tool is allowed. With `!` what is typed would run as
+/// a command.
 const MARKS: [&str; 2] = [" > ", " * "];
-/// What an empty prompt says.
+/// The text of an empty prompt.
 const PLACEHOLDER: &str = "Type your message or @path/to/file";
 
 pub fn look(screen: &Screen<'_>) -> Seen {

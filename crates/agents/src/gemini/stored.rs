@@ -1,5 +1,5 @@
-//! Gemini's conversations: `tmp/<project>/chats/session-<time>-<start of the id>.jsonl`, whose first line has the whole id.
-//! Beside the chats of a project, `.project_root` says where that project is.
+//! Gemini's conversations: `tmp/<project>/chats/session-<time>-<start of the id>.jsonl`, whose first line has the
+//! complete id. Next to the chats of a project, `.project_root` contains the path of that project.
 
 use super::Gemini;
 use crate::Variable;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const CHATS: &str = "chats";
 
-/// What is needed of a chat in its older form.
+/// The fields that are needed of a chat in its older form.
 #[derive(Default, Deserialize)]
 struct OlderChat<'a> {
     #[serde(borrow, default)]
@@ -40,7 +40,8 @@ impl Stored for Gemini {
         true
     }
 
-    /// One object for the whole chat, on several lines. Resumed, it is written as a `.jsonl` file beside it (measured, 0.61).
+    /// One object for the complete chat, on several lines. When it is resumed, gemini writes a `.jsonl` file next to it
+    /// (measured, 0.61).
     fn older_form(&self, text: &[u8]) -> Option<OlderForm> {
         let id = self.id_in_first_line(text)?;
         let resume = format!("gemini --resume {id}");
@@ -60,7 +61,8 @@ impl Stored for Gemini {
         Some(file.parent()?.parent()?.join(".project_root"))
     }
 
-    /// Behind the Agent Client Protocol it begins the file anew when it loads a conversation (measured, 0.61).
+    /// Behind the Agent Client Protocol gemini rewrites the file from its beginning when it loads a conversation
+    /// (measured, 0.61).
     fn names_files_by_the_minute(&self) -> bool {
         true
     }
@@ -69,7 +71,8 @@ impl Stored for Gemini {
         true
     }
 
-    /// It reads the file of the original, wherever that is. To go on it looks below the folder's own name.
+    /// For a copy gemini reads the file of the original, in any folder. To resume a conversation it searches below the
+    /// folder's own name.
     fn copies_elsewhere(&self) -> bool {
         true
     }

@@ -1,5 +1,5 @@
-//! A job: our own program, which drives other sessions. It is kept like a command: its process is its turn, and its exit code
-//! decides. A person cannot name it as an agent, and it is not listed.
+//! A job: our own program, which drives other sessions. It is kept like a command: its process is its turn, and its
+//! exit code decides. A person cannot name it as an agent, and it is not listed.
 
 use crate::Agent;
 use crate::acp::adapters::Behind;
@@ -15,10 +15,10 @@ use crate::stored::Stored;
 use crate::transcript::Transcript;
 use ostler_core::record::{Channel, Ending, Plan};
 
-/// What a job is called where others have the name of their agent.
+/// The name of a job where other sessions have the name of their agent.
 pub const NAME: &str = "job";
 
-/// The word on the command line that makes our binary the driver of a job.
+/// The argument that makes our binary the driver of a job.
 pub const ENTRY: &str = "__job";
 
 /// The file in the session's folder with the steps of a job, one JSON object per line.
@@ -54,7 +54,8 @@ impl Agent for Job {
 }
 
 impl Launcher for Job {
-    /// Everything else that it has to know is in the folder of its session, which a restarted driver finds as well.
+    /// Everything else that the driver needs is in the folder of its session, where a restarted driver finds it as
+    /// well.
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let kind = request.session.job.clone().unwrap_or_default();
         Launch {

@@ -1,25 +1,25 @@
-//! How opencode tells what happens in a terminal, and headless its conversation before its model has said the first word, so
-//! that one that is interrupted until then can be gone on with ([`NAMING_PLUGIN`]). In a terminal its output is a drawing, its database does not say who wrote a row,
-//! and it takes no name of ours. But it runs plugins: ours ([`PLUGIN`]) tells of prompts, answers and the ends of turns
-//! (`hooks.rs` reads that). It comes with the environment, beside whatever else a person has there, and into none of their
-//! files.
+//! How opencode reports what happens. In a terminal its output is a drawing, its database does not say which process
+//! wrote a row, and it accepts no id of ours. But it runs plugins: ours ([`PLUGIN`]) reports prompts, answers and the
+//! ends of turns (`hooks.rs` reads that). In headless mode another plugin ([`NAMING_PLUGIN`]) reports the conversation
+//! before the model's first word, so that a conversation that is interrupted before that can be resumed. The plugins
+//! are passed in the environment, in addition to what the person has there; no file of the person is changed.
 
 use crate::launch::Launching;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The plugin, as a file of the run. It writes beside itself, into the file of hooks.
+/// The plugin, as a file of the run. It writes to the hooks file in the same folder.
 pub const PLUGIN_FILE: &str = "agent_feed.js";
 pub const TOLD_FILE: &str = "hooks";
 pub const PLUGIN: &str = include_str!("agent_feed.js");
-/// The plugin of a headless run, which writes into [`crate::CONVERSATION`]: the processes of several runs share it.
+/// The plugin of a headless run. It writes to [`crate::CONVERSATION`], a file that the processes of several runs share.
 pub const NAMING_PLUGIN: &str = include_str!("naming.js");
 
 /// Settings of opencode in the environment; its lists of plugins are joined.
 const SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
 
-/// The variable that makes opencode load the plugin. `None` when what a person has set there is nothing that we could add
-/// to, or wants no plugins; then it tells nothing.
+/// The variable that makes opencode load the plugin. `None` when ours cannot be added to what the person has set there,
+/// or when the person wants no plugins; then nothing is reported.
 pub fn variable(request: &Launching<'_>) -> Option<(String, String)> {
     if request.session.arguments.iter().any(|argument| argument == "--pure") {
         // A person wants no plugins.
@@ -32,7 +32,7 @@ pub fn variable(request: &Launching<'_>) -> Option<(String, String)> {
     Some((SETTINGS.to_owned(), settings.to_string()))
 }
 
-/// A file as an address.
+/// A file as a URL.
 fn address(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     let encoded =
@@ -46,7 +46,8 @@ struct Told {
     id: String,
 }
 
-/// The conversation that this process told of. An opencode that a tool has started inherits the plugin and is somebody else.
+/// The conversation that this process reported. An opencode that a tool has started inherits the plugin, and is another
+/// process.
 pub fn conversation(line: &[u8], pid: i32) -> Option<String> {
     let told: Told = serde_json::from_slice(line).ok()?;
     (told.pid == pid).then_some(told.id)

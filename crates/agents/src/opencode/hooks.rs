@@ -1,5 +1,5 @@
-//! What opencode tells from a terminal, where its output is a drawing: our plugin (`agent_feed.js`) puts what happens on lines of
-//! a file, in the shape of its headless output, and here those lines become facts.
+//! What opencode reports from a terminal, where its output is a drawing: our plugin (`agent_feed.js`) writes what
+//! happens to lines of a file, in the shape of its headless output, and here those lines become facts.
 
 use super::output::OpencodeLines;
 use super::saving;
@@ -11,7 +11,7 @@ use ostler_core::outcome::Exit;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What only a terminal tells.
+/// Fields that only the reports from a terminal have.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Told<'a> {
@@ -42,7 +42,7 @@ struct Asked<'a> {
 
 #[derive(Debug, Default)]
 pub struct Hooks {
-    /// The turn that runs, and where.
+    /// The conversation whose turn is running.
     turn: Option<String>,
     lines: OpencodeLines,
     aborted: bool,
@@ -57,7 +57,7 @@ impl Decoder for Hooks {
         self.lines.messages_so_far()
     }
 
-    /// Its process is not its turn: one that ends in the middle of it has broken it off.
+    /// The process outlives its turns: if it exits in the middle of a turn, it has interrupted the turn.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         self.turn = None;
         let messages = self.messages_so_far();
@@ -69,7 +69,7 @@ impl Decoder for Hooks {
 }
 
 impl Hooks {
-    /// False when it is not a JSON object.
+    /// Returns false when the line is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(told) = serde_json::from_slice::<Told<'_>>(line) else {
             return false;
@@ -83,7 +83,7 @@ impl Hooks {
                     *self = Hooks { turn: Some(session.to_owned()), ..Hooks::default() };
                 }
             }
-            // What comes late, or from a conversation that was left, belongs to no turn.
+            // Lines that come late, or from a conversation that is no longer shown, belong to no turn.
             _ if self.turn.as_deref() != Some(session) => {}
             Some("prompted") => {
                 let part = told.part.object();

@@ -25,7 +25,7 @@ impl Behind for Opencode {
         &["opencode", "opencode-ai"]
     }
 
-    fn tells_history_first(&self) -> bool {
+    fn repeats_history_first(&self) -> bool {
         true
     }
 }

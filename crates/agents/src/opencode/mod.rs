@@ -1,4 +1,4 @@
-//! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
+//! opencode. One process per turn, and no event at its end: the exit of the process is the end of the turn.
 
 mod agent_feed;
 mod hooks;
@@ -22,7 +22,7 @@ use ostler_core::record::{Channel, Mode, Tty};
 
 pub struct Opencode;
 
-/// What it may do, above all settings of a person and of the folder.
+/// The permissions, which override all settings of the person and of the folder.
 const PERMISSIONS: &str = "OPENCODE_PERMISSION";
 const READ_ONLY: &str = r#"{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}"#;
 
@@ -65,7 +65,7 @@ impl Launcher for Opencode {
 
     fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
         match request.session.mode {
-            // What it writes to is there from the beginning, so that it can be watched.
+            // The file that the plugin writes to exists from the beginning, so that it can be watched.
             Mode::Terminal => {
                 vec![
                     (agent_feed::PLUGIN_FILE, agent_feed::PLUGIN.as_bytes().to_vec()),
@@ -76,12 +76,12 @@ impl Launcher for Opencode {
         }
     }
 
-    fn tells_cost(&self, mode: Mode) -> bool {
+    fn reports_cost(&self, mode: Mode) -> bool {
         mode == Mode::Headless
     }
 
-    // In a terminal by what we give it for the run.
-    fn tells_turns(&self, _mode: Mode) -> bool {
+    // In a terminal through the plugin that we add for the run.
+    fn reports_turns(&self, _mode: Mode) -> bool {
         true
     }
 
@@ -95,7 +95,7 @@ impl Launcher for Opencode {
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
         let given = |words: &[&str]| arguments.iter().any(|argument| words.contains(&argument.as_str()));
-        // Which one that is opencode decides when it runs, and another session may have it.
+        // opencode chooses the conversation when it runs, and another session may use it.
         (given(&["--continue", "-c"]) && !given(&["--fork"])).then_some(
             "which conversation? For one of ostler: ostler resume ID; for another: -- --session ID with another",
         )
@@ -107,7 +107,7 @@ impl Speak for Opencode {
         Some(Box::new(hooks::Hooks::default()))
     }
 
-    fn tells_in_a_file(&self) -> bool {
+    fn reports_in_a_file(&self) -> bool {
         true
     }
 
@@ -123,7 +123,8 @@ impl Speak for Opencode {
         message.text.as_bytes().to_vec()
     }
 
-    /// Escape, twice: the first asks for the second. As keys that cannot be taken for the beginning of another one.
+    /// Escape, twice: after the first, opencode asks for the second. Sent as codes that are not the beginning of
+    /// another key.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b[27u\x1b[27u".to_vec())
     }
@@ -136,7 +137,7 @@ impl Transcript for Opencode {
         data.map(|data| format!("{data}/opencode"))
     }
 
-    /// It chooses the name itself, and tells it when the conversation is in its database.
+    /// It chooses the id itself, and reports it when the conversation is in its database.
     fn keeps_what_it_names(&self) -> bool {
         true
     }
@@ -158,7 +159,7 @@ impl Transcript for Opencode {
 }
 
 impl Saved for Opencode {
-    /// The text itself: its own name of a prompt is not in its output.
+    /// The text itself: opencode's own id of a prompt is not in its output.
     fn mark(&self, _id: &str, text: &str) -> String {
         saving::prompt(text)
     }

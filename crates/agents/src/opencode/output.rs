@@ -9,7 +9,8 @@ use ostler_core::fact::{Call, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::{Deserialize, Serialize};
 
-/// So many parts of one turn are remembered, the newest; what is longer than that is not a name of one.
+/// The most parts of one turn that are remembered, the newest ones; a longer mark than `MARK_LENGTH` is not the id of a
+/// part.
 const MARKS_LIMIT: usize = 10_000;
 const MARK_LENGTH: usize = 200;
 
@@ -34,7 +35,7 @@ struct Part<'a> {
     state: AnyJson<'a, ToolState<'a>>,
     tokens: AnyJson<'a, Used<'a>>,
     cost: AnyJson<'a>,
-    /// Set on a text that nobody wrote to anybody: what opencode tells its model by itself.
+    /// Set on a text that neither the person nor the model wrote: opencode's own text for its model.
     synthetic: AnyJson<'a>,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct ToolState<'a> {
     metadata: AnyJson<'a, Metadata<'a>>,
 }
 
-/// What a tool says beside its output: a command, how it exited.
+/// What a tool reports in addition to its output; for a command, its exit code.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Metadata<'a> {
@@ -58,14 +59,15 @@ struct Metadata<'a> {
 }
 
 impl ToolState<'_> {
-    /// Of a command that failed the tool itself has succeeded: it ran.
+    /// For a command that failed, the tool itself reports success: it has run the command.
     pub(super) fn failed(&self) -> bool {
         let exit = self.metadata.object().and_then(|metadata| metadata.exit.amount());
         self.status.is("error") || exit.is_some_and(|code| code != 0.0)
     }
 }
 
-/// What a step used, each token in one place: what came from a cache is not in `input`, nor what was thought in `output`.
+/// What a step used, each token in one field: `input` does not include cached tokens, `output` does not include
+/// thinking.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Used<'a> {
@@ -109,9 +111,9 @@ pub(super) struct OpencodeLines {
     tokens: Option<Tokens>,
     cost_usd: Option<f64>,
     error: Option<String>,
-    /// What the last tool failed with, which may be why nothing came after it.
+    /// The error of the last tool, which may be why nothing came after it.
     refusal: Option<String>,
-    /// What must be in the database.
+    /// The marks that must be in the database.
     #[serde(serialize_with = "crate::decoder::newest")]
     marks: Vec<String>,
 }
@@ -125,7 +127,7 @@ impl Decoder for OpencodeLines {
         self.marks.clone()
     }
 
-    /// It says nothing at the end, so a clean exit after an answer is the report.
+    /// opencode does not report the end of a turn, so a clean exit after an answer is taken as a success.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         let answered = self.text.as_ref().is_some_and(|text| !text.trim().is_empty());
         let clean = exit.code == Some(0) && self.error.is_none() && answered;
@@ -155,7 +157,7 @@ impl OpencodeLines {
         self.marks.extend(mark.filter(|mark| mark.len() <= MARK_LENGTH));
     }
 
-    /// False when it is not a JSON object.
+    /// Returns false when the line is not a JSON object.
     pub(super) fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;
@@ -168,7 +170,8 @@ impl OpencodeLines {
         let part = line.part.object().unwrap_or(&none);
         match kind {
             "step_start" => facts.push(Fact::TurnStarted),
-            // Its own prompt, after it has made the conversation shorter: what came before was its summary, no answer.
+            // opencode's own prompt after it has compacted the conversation: the text before it was the summary, not an
+            // answer.
             "text" if part.synthetic.flag() == Some(true) => self.text = None,
             "text" => {
                 self.remember(part.id.text().map(|id| saving::text(id, part.text.text().unwrap_or_default())));

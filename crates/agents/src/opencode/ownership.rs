@@ -1,4 +1,4 @@
-//! Every opencode has its database open, so that its processes are seen and their conversations are not.
+//! Every opencode has its database open, so its processes can be found, but not their conversations.
 
 use super::{Opencode, agent_feed};
 use crate::Variable;
@@ -10,11 +10,11 @@ impl Ownership for Opencode {
         self.conversations_folder(variable)
     }
 
-    fn tells_conversation(&self) -> bool {
+    fn reports_conversation(&self) -> bool {
         true
     }
 
-    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+    fn reported_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
         agent_feed::conversation(line, pid)
     }
 }

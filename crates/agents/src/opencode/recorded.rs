@@ -13,7 +13,7 @@ struct Message<'a> {
     #[serde(borrow)]
     role: AnyJson<'a>,
     time: AnyJson<'a, Times<'a>>,
-    /// Set on what stands for everything before it.
+    /// Set on the summary that replaces everything before it.
     summary: AnyJson<'a>,
 }
 
@@ -61,7 +61,7 @@ impl Recording for Rows {
             Some("text") if part.synthetic.flag() == Some(true) => {}
             Some("text") if message.role.is("user") => items.told(text),
             Some("text") if message.summary.flag() == Some(true) => {
-                items.thought("the conversation was made shorter here; a summary of it follows for the agent");
+                items.thought("the conversation was compacted here; the agent continues with a summary");
             }
             Some("text") => items.said(text),
             Some("reasoning") => items.thought(text),

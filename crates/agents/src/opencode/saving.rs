@@ -1,8 +1,9 @@
-//! What proves that opencode has saved something: the parts of its messages are rows of its database, by the ids that are
-//! in its output too.
+//! What proves that opencode has saved something: the parts of its messages are rows of its database, with the ids that
+//! are also in its output.
 //!
-//! A row is written when a part begins and again as it grows, so that it is there says little: a text must have its whole
-//! length, a tool its result. (Killed at the end of a turn it leaves the message without its end time and the text whole.)
+//! A row is written when a part begins and again as it grows, so its existence proves little: a text must have its full
+//! length, a tool its result. (If opencode is killed at the end of a turn, the message has no end time, but its text is
+//! complete.)
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::saved::Row;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 const PROMPT: &str = "prompt ";
 const PART: &str = "part ";
 
-/// Somebody's message, which has no id that we know.
+/// A message to the agent, whose id we do not know.
 pub fn prompt(text: &str) -> String {
     format!("{PROMPT}{}", text.trim())
 }
@@ -26,7 +27,7 @@ pub fn text(id: &str, text: &str) -> String {
     format!("{PART}{id} {}", text.len())
 }
 
-/// The same, where only the length is known.
+/// The mark of a text of which only the length is known.
 pub fn part_of(id: &str, length: u64) -> String {
     format!("{PART}{id} {length}")
 }
@@ -62,7 +63,7 @@ struct ToolState<'a> {
     status: AnyJson<'a>,
 }
 
-/// Strikes out the mark that this row is.
+/// Removes from `wanted` the mark of this row.
 pub fn strike(row: &Row<'_>, wanted: &mut Vec<&str>) {
     tolerantly(row.part_data, |data| {
         let Ok(data) = serde_json::from_slice::<Part<'_>>(data) else {

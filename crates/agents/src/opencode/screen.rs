@@ -1,13 +1,14 @@
-//! opencode's prompt as its screen shows it (1.18.33).
+//! Reads opencode's prompt from its screen (1.18.33).
 
 use crate::prompt::{Screen, Seen};
 
-/// The left edge of the prompt's box (and of other boxes), and of its lower end, which only the prompt's box has.
+/// The left edge of the prompt's box (and of other boxes), and the lower end of that edge, which only the prompt's box
+/// has.
 const EDGE: char = '┃';
 const LOWER_END: &str = "╹▀";
-/// What the prompt says while there is no conversation yet.
+/// The text of the prompt while there is no conversation yet.
 const PLACEHOLDER: &str = "Ask anything";
-/// The box's last line when what is typed is run as a command.
+/// The last line of the box when what is typed will run as a command.
 const SHELL: &str = "Shell";
 
 pub fn look(screen: &Screen<'_>) -> Seen {
@@ -18,7 +19,7 @@ pub fn look(screen: &Screen<'_>) -> Seen {
     Seen { typed: end.and_then(|end| typed(screen, end)), working, dialog, begins }
 }
 
-/// Told to copy a conversation, opencode shows the prompt for a new one until the copy is made (measured).
+/// When opencode is told to copy a conversation, it shows the prompt for a new one until the copy is made (measured).
 fn is_placeholder(row: &str) -> bool {
     row.trim_start().strip_prefix(EDGE).is_some_and(|text| text.trim_start().starts_with(PLACEHOLDER))
 }

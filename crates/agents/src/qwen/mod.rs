@@ -1,15 +1,18 @@
-//! Qwen Code. Headless it takes further messages in one process, in the lines of [`crate::stream_json`]; in a terminal it draws.
+//! Qwen Code. In headless mode it accepts further messages in one process, in the lines of [`crate::stream_json`]; in a
+//! terminal it draws.
 //!
 //! Measured with 0.15.10, on a loaded machine:
 //!
-//! * Without an `initialize` request before the first message it listens to nothing but messages, and a tool that needs to be
-//!   allowed waits for ever; end of input and SIGTERM do not end it then. A second `initialize` is answered like the first, so
-//!   one stands before each message, and it does not matter whether one was sent before.
-//! * The reply was on disk at the end of the turn in 4 of 8 turns, and 75 ms later at the worst. SIGKILL at the end of the turn
-//!   lost the reply 6 of 6 times, and 5 times the prompt. End of input saves both and exits with 0 within a second.
-//! * While it waits for a message SIGINT and SIGTERM do not end it. In a turn it exits with 130 and keeps what it has said.
-//! * Two processes go on with one conversation, and what one of them was told is gone in the next. `--session-id` of a
-//!   conversation that exists is refused. No file is held open between writes.
+//! * Without an `initialize` request before the first message it reads only messages, and a tool that needs permission
+//!   waits forever; end of input and SIGTERM do not end it then. A second `initialize` is answered like the first, so
+//!   one is sent before each message, and it does not matter whether one was sent earlier.
+//! * The reply was on disk at the end of the turn in 4 of 8 turns, and 75 ms later at the worst. SIGKILL at the end of
+//!   the turn lost the reply 6 of 6 times, and 5 times the prompt. End of input saves both, and qwen exits with 0
+//!   within a second.
+//! * While it waits for a message, SIGINT and SIGTERM do not end it. In a turn it exits with 130 and keeps what it has
+//!   said.
+//! * Two processes can continue one conversation; messages to one of them are missing when the conversation is resumed.
+//!   `--session-id` of a conversation that exists is refused. No file is held open between writes.
 
 mod installed;
 mod output;
@@ -32,14 +35,14 @@ use serde_json::json;
 
 pub struct Qwen;
 
-/// The program may start itself a second time and go on in the child; this keeps it in one process, which is then the one whose
+/// The program may start itself a second time and continue in the child. This variable keeps it in one process, whose
 /// identity, lock and signals we have.
 const ONE_PROCESS: (&str, &str) = ("QWEN_CODE_NO_RELAUNCH", "true");
 
 const HEADLESS: [&str; 5] =
     ["--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages"];
 
-/// Plan mode would end with a plan that asks to be allowed.
+/// Plan mode is not used: it would end with a plan that needs approval.
 const READ_ONLY: [&str; 4] =
     ["--approval-mode", "default", "--exclude-tools", "run_shell_command,edit,write_file,replace"];
 
@@ -118,7 +121,7 @@ impl Speak for Qwen {
         Some(screen::look)
     }
 
-    /// Escape. A signal would end it.
+    /// Escape. A signal would end the process.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b".to_vec())
     }
@@ -154,7 +157,7 @@ impl Transcript for Qwen {
 }
 
 impl Saved for Qwen {
-    /// Its transcript has names of its own for messages, so the text itself is looked for.
+    /// Its transcript has other ids for messages, so the text itself is searched for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
     }

@@ -1,10 +1,11 @@
 //! What Qwen prints: the lines of [`StreamJson`], with differences (measured, 0.15.10):
 //!
-//! * Its transcript gives messages other names than its output, so that the proof looks for their texts.
-//! * The usage at the end of a turn counts from the beginning of the process and includes work on the side, so that the usage
-//!   of the turn's own answers is added up.
-//! * An error of the model's server is an answer that used nothing, in brackets, and a success. The transcript does not have it.
-//! * An interrupt is confirmed, and then it exits: the confirmation is the end of the turn.
+//! * Its transcript has other ids for messages than its output, so the proof searches for their texts.
+//! * The usage at the end of a turn counts from the beginning of the process and includes side work, so the usage of
+//!   the turn's own answers is added up.
+//! * An error of the model's server is printed as an answer in brackets that used nothing, and the turn as a success.
+//!   The transcript does not have that answer.
+//! * Qwen confirms an interrupt and then exits: the confirmation is the end of the turn.
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::decoder::Decoder;
@@ -13,23 +14,24 @@ use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::{Deserialize, Serialize};
 
-/// So many texts of one turn are remembered, the newest: a transcript that has those has the ones before them.
+/// The most texts of one turn that are remembered, the newest ones: a transcript that has those has the earlier ones
+/// too.
 const TEXTS_LIMIT: usize = 1000;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct QwenLines {
     lines: StreamJson,
-    /// What it has said in this turn.
+    /// The agent's texts in this turn.
     #[serde(serialize_with = "crate::decoder::newest")]
     texts: Vec<String>,
     used: Option<Tokens>,
-    /// What it said instead of an answer, unless it went on after it.
+    /// The error that came in the place of an answer, unless the agent continued after it.
     error: Option<String>,
-    /// A turn runs.
+    /// A turn is running.
     working: bool,
 }
 
-/// How an answer begins that is an error of the model's server.
+/// The beginning of an answer that is an error of the model's server.
 const ERROR: &str = "[API Error: ";
 
 #[derive(Default, Deserialize)]
@@ -65,10 +67,10 @@ struct Confirmed<'a> {
     subtype: AnyJson<'a>,
 }
 
-/// What a line is, beside what [`StreamJson`] makes of it.
+/// What a line is, in addition to what [`StreamJson`] makes of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
-    /// An answer that used nothing.
+    /// An answer that used no tokens.
     FreeAnswer,
     Interrupted,
     Other,
@@ -94,7 +96,7 @@ impl Decoder for QwenLines {
             found.push(Fact::TurnEnded(interrupted()));
         }
         for mut fact in found {
-            // The end of the turn says what the error is.
+            // The end of the turn reports the error.
             if matches!(&fact, Fact::Saying { text } if text.starts_with(ERROR)) {
                 continue;
             }
@@ -128,7 +130,7 @@ impl Decoder for QwenLines {
 }
 
 impl QwenLines {
-    /// Adds up what the answers of the main conversation use, and knows whether a turn runs.
+    /// Adds up what the answers of the main conversation use, and notes whether a turn is running.
     fn look(&mut self, line: &[u8]) -> Seen {
         let mut seen = Seen::Other;
         tolerantly(line, |line| {
@@ -139,7 +141,7 @@ impl QwenLines {
             if confirmed.is_some_and(|confirmed| confirmed.subtype.is("interrupt")) {
                 seen = Seen::Interrupted;
             }
-            // Each turn begins with one.
+            // Each turn begins with such a line.
             self.working |= line.kind.is("system") && line.subtype.is("init");
             if line.kind.is("assistant") && line.parent_tool_use_id == AnyJson::Nothing {
                 let used = line.message.object().and_then(|message| message.usage.object()).and_then(tokens);

@@ -1,5 +1,5 @@
-//! Qwen's transcript: a tree of records, of which `user`, `assistant` and `tool_result` have a message made of parts; `system`
-//! records are about the program itself.
+//! Qwen's transcript: a tree of records, of which `user`, `assistant` and `tool_result` have a message made of parts;
+//! `system` records are about the program itself.
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::recorded::{Items, Recorded, Recording, time};
@@ -67,7 +67,7 @@ impl<'a> Line<'a> {
         self.message.object().map_or(&[], |message| message.parts.list())
     }
 
-    /// What is said in it; thoughts are not.
+    /// The texts of the message, without thoughts.
     fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts().iter().filter(|part| part.thought.flag() != Some(true)).filter_map(|part| part.text.text())
     }
@@ -82,7 +82,7 @@ pub fn said_in(line: &[u8]) -> Option<String> {
     Some(line.texts().collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
 }
 
-/// Strikes out the texts that this line holds.
+/// Removes from `wanted` the texts of this line.
 pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
     tolerantly(line, |line| {
         let Some(line) = Line::read(line) else {

@@ -1,10 +1,11 @@
-//! Qwen's prompt as its screen shows it (0.15.10): between two rules, and without the cursor in it.
+//! Reads qwen's prompt from its screen (0.15.10): it is between two horizontal rules, and the cursor is not in it.
 
 use crate::prompt::{Screen, Seen};
 
-/// The marks of its prompt: as usual, and where every tool is allowed. `!` would run what is typed as a command.
+/// The marks of its prompt: the usual one, and the one when every tool is allowed. With `!` what is typed would run as
+/// a command.
 const MARKS: [char; 2] = ['>', '*'];
-/// What an empty prompt says.
+/// The text of an empty prompt.
 const PLACEHOLDER: &str = "Type your message or @path/to/file";
 const RULE: &str = "────";
 

@@ -1,5 +1,6 @@
-//! Qwen's conversations: `projects/<folder>/chats/<id>.jsonl` below its home, where `<folder>` is made from the folder in which
-//! it works. It writes to them by opening and closing them each time, so an open file does not tell which process has one.
+//! Qwen's conversations: `projects/<folder>/chats/<id>.jsonl` below its home, where `<folder>` is made from the folder
+//! in which it works. It opens and closes the file for each write, so open files do not show which process uses a
+//! conversation.
 
 use super::Qwen;
 use crate::ownership::Ownership;
@@ -45,7 +46,7 @@ impl Ownership for Qwen {
         self.conversations_folder(variable)
     }
 
-    fn tells_its_processes(&self) -> bool {
+    fn reports_processes(&self) -> bool {
         false
     }
 }

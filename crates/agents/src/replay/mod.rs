@@ -1,7 +1,7 @@
-//! A recording of a real agent, played by a child process of our own binary. Everything that is particular about the
-//! recorded agent is asked of that agent, so what ostler makes of a replay is what it makes of the agent itself.
+//! A recording of a real agent, played by a child process of our own binary. Everything that is particular to the
+//! recorded agent is asked of that agent, so ostler treats a replay exactly like the agent itself.
 //!
-//! Only its home is another one: a replay never writes among the conversations of the real agent.
+//! Only the home differs: a replay never writes to the conversations of the real agent.
 
 use crate::Agent;
 use crate::acp::adapters::Behind;
@@ -18,7 +18,7 @@ use ostler_core::fact::Ask;
 use ostler_core::record::Session;
 use std::sync::LazyLock;
 
-/// Plays what was recorded of an agent.
+/// Plays a recording of an agent.
 pub struct Replay {
     name: &'static str,
     of: &'static dyn Agent,
@@ -26,10 +26,10 @@ pub struct Replay {
     saves: bool,
 }
 
-/// The word on the command line that makes our binary play a recording.
+/// The argument that makes our binary play a recording.
 pub const ENTRY: &str = "__replay";
 
-/// What stands before the file on a person's command line, and before the recorded agent in the name of this one.
+/// The prefix of the file on a person's command line, and of the recorded agent in the name of this one.
 pub const PREFIX: &str = "replay:";
 
 /// One for each agent that is a program; made once.
@@ -42,7 +42,7 @@ static REPLAYS: LazyLock<Vec<Replay>> = LazyLock::new(|| {
     crate::installed::programs().map(replay).collect()
 });
 
-/// The one of this name, with [`PREFIX`].
+/// The replay agent of this name, which includes [`PREFIX`].
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
     REPLAYS.iter().find(|replay| replay.name == name).map(|replay| replay as &dyn Agent)
@@ -137,7 +137,7 @@ impl Saved for Replay {
     }
 }
 
-/// Where replayed agents keep their things.
+/// Where replayed agents keep their files.
 fn home(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")))?;

@@ -1,4 +1,4 @@
-//! What goes in: messages, interrupts, and answers to what was asked.
+//! The input lines: messages, interrupts, and answers to questions.
 
 use crate::speak::Answer;
 use ostler_core::fact::Ask;
@@ -32,7 +32,8 @@ pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
     }))
 }
 
-/// The arguments of a question with the answers in them: each line answers one of several, all of them a single one.
+/// The arguments of a question with the answers added. With several questions each line answers one; with a single
+/// question all lines are its answer.
 fn answered(ask: &Ask, text: Option<&str>) -> Value {
     let (mut input, questions) = (ask.input.clone(), ask.questions());
     if let (Some(text), false) = (text, questions.is_empty()) {
@@ -43,8 +44,8 @@ fn answered(ask: &Ask, text: Option<&str>) -> Value {
     input
 }
 
-/// What an agent proposes to allow for longer, but whatever it proposes only for its own process: nothing of it is written
-/// down, and the next process asks again.
+/// What an agent proposes to allow for longer, limited to its own process whatever it proposes: nothing is stored, and
+/// the next process asks again.
 fn for_this_process(suggestions: &Value) -> Value {
     let mut suggestions = suggestions.clone();
     for fields in suggestions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -53,7 +54,7 @@ fn for_this_process(suggestions: &Value) -> Value {
     suggestions
 }
 
-/// That in words; `None` when it proposes nothing.
+/// The proposal as text; `None` when the agent proposes nothing.
 #[must_use]
 pub fn longer(ask: &Ask) -> Option<String> {
     let words: Vec<String> = ask.suggestions.as_array()?.iter().filter_map(suggested).collect();

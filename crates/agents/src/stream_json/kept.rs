@@ -1,4 +1,4 @@
-//! What is kept: where the transcript of a conversation is, and what its lines say.
+//! What is stored: where the transcript of a conversation is, and what its lines mean.
 
 use crate::any_json::AnyJson;
 use memchr::memmem;
@@ -10,8 +10,8 @@ pub fn transcript(folder: &str, cwd: &str, native_id: &str) -> String {
     format!("{folder}/projects/{}/{native_id}.jsonl", folder_name(cwd))
 }
 
-/// The folder of a working directory below `projects`: everything that is not a letter or digit becomes `-`, counted as
-/// JavaScript counts characters.
+/// The folder of a working directory below `projects`: everything that is not a letter or digit becomes `-`, with
+/// characters counted as in JavaScript.
 #[must_use]
 pub fn folder_name(cwd: &str) -> String {
     cwd.encode_utf16()
@@ -19,7 +19,7 @@ pub fn folder_name(cwd: &str) -> String {
         .collect()
 }
 
-/// Strikes out of `wanted` the id that is the `uuid` of this line of a transcript.
+/// Removes from `wanted` the id that is the `uuid` of this line of a transcript.
 pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -27,7 +27,7 @@ pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
         #[serde(borrow)]
         uuid: AnyJson<'a>,
     }
-    // Most lines are of other turns: only one with the letters of an id in it is worth reading.
+    // Most lines belong to other turns: only a line that contains one of the ids is parsed.
     if wanted.iter().any(|id| memmem::find(line, id.as_bytes()).is_some())
         && let Ok(Named { uuid: AnyJson::Text(uuid) }) = serde_json::from_slice::<Named<'_>>(line)
     {

@@ -1,8 +1,8 @@
 //! The JSON lines of Claude Code ("stream-json"), both ways. The demo agent speaks them too.
 //!
-//! A decoder tolerates what it does not know: an unknown event is a [`Fact::Unknown`], an unknown field is ignored, one of
-//! another type is as good as absent, a line that is not JSON is skipped. Agents change monthly; what we rely on is checked
-//! against the real ones.
+//! A decoder tolerates what it does not know: an unknown event is a [`Fact::Unknown`], an unknown field is ignored, a
+//! field of another type counts as absent, a line that is not JSON is skipped. Agents change monthly; what we rely on
+//! is tested with the real ones.
 
 mod input;
 mod kept;
@@ -20,20 +20,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// So many messages of one turn are remembered, the newest: a transcript that has those has the ones before them.
+/// The most messages of one turn that are remembered, the newest ones: a transcript that has those has the earlier ones
+/// too.
 const MESSAGES_LIMIT: usize = 10_000;
 
-/// What is longer is not a name of a message.
+/// A longer text is not the id of a message.
 const NAME_LIMIT: usize = 200;
 
-/// Reads the lines. Remembers the messages of the running turn, because the line that ends it does not name them.
+/// Reads the lines. Remembers the messages of the running turn, because the line that ends the turn does not name them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StreamJson {
     #[serde(serialize_with = "crate::decoder::newest")]
     messages: Vec<String>,
-    /// What may be about its breaking off, until it goes on.
+    /// Messages that may be about the end of the process, unless the turn continues after them.
     unsaved_on_exit: Vec<String>,
-    /// The usage limit that it has reached.
+    /// The usage limit that was reached.
     #[serde(default)]
     limit: Option<UsageLimit>,
 }
@@ -47,7 +48,7 @@ struct Line<'a> {
     session_id: AnyJson<'a>,
     model: AnyJson<'a>,
     uuid: AnyJson<'a>,
-    /// Set on what a subagent says, which is not the main conversation.
+    /// Set on the lines of a subagent, which are not part of the main conversation.
     parent_tool_use_id: AnyJson<'a>,
     message: AnyJson<'a, Message<'a>>,
     request_id: AnyJson<'a>,
@@ -58,7 +59,7 @@ struct Line<'a> {
     total_cost_usd: AnyJson<'a>,
     usage: AnyJson<'a, Usage<'a>>,
     api_error_status: AnyJson<'a>,
-    /// Set on a message that stands for an error of the model's server.
+    /// Set on a message that reports an error of the model's server.
     error: AnyJson<'a>,
     attempt: AnyJson<'a>,
     error_status: AnyJson<'a>,
@@ -71,12 +72,12 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Of the end of a turn: the model was not asked. Claude has carried out a command itself (`/clear`, `/cost`).
+    /// At the end of a turn: the model was not asked. Claude has carried out a command itself (`/clear`, `/cost`).
     fn is_without_model(&self) -> bool {
         self.num_turns.count() == Some(0)
     }
 
-    /// Of the end of a turn: nothing was done, and no reason is given why it ended, as there is after an interrupt.
+    /// At the end of a turn: nothing was done, and the line has no reason for the end. After an interrupt it has one.
     fn never_began(&self) -> bool {
         self.num_turns.count() == Some(0) && self.terminal_reason == AnyJson::Nothing
     }
@@ -92,18 +93,18 @@ struct RateLimit<'a> {
     resets_at: AnyJson<'a>,
 }
 
-/// A limit that is reached; a warning that it will be soon is none.
+/// A limit that is reached; a warning before that does not count.
 fn rejected(info: &RateLimit<'_>) -> Option<UsageLimit> {
     let resets_at = info.resets_at.count().and_then(|second| i64::try_from(second).ok());
     info.status.is("rejected").then(|| UsageLimit { resets_at, ..UsageLimit::new("usage limit") })
 }
 
-/// With a key there is no event, and nothing says until when.
+/// With a key there is no event, and the time of the reset is unknown.
 fn refused_for_rate(line: &Line<'_>) -> Option<UsageLimit> {
     (line.api_error_status.count() == Some(429)).then(|| UsageLimit::new("rate limit"))
 }
 
-/// What has changed about a task.
+/// The change of a task.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Patch<'a> {
@@ -118,7 +119,7 @@ struct Message<'a> {
     content: AnyJson<'a, Block<'a>>,
 }
 
-/// A part of a message, of whichever kind.
+/// A part of a message, of any kind.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Block<'a> {
@@ -141,7 +142,7 @@ struct StreamEvent<'a> {
     delta: AnyJson<'a, Part<'a>>,
 }
 
-/// What an answer used, as the model's own protocol says it.
+/// What an answer used, in the fields of the model's own protocol.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Usage<'a> {
@@ -152,14 +153,14 @@ pub(crate) struct Usage<'a> {
     output_tokens: AnyJson<'a>,
 }
 
-/// Of a tool's arguments the one that tells a person what the call does.
+/// The arguments of a tool that show a person what the call does.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ToolInput<'a> {
     #[serde(borrow)]
     command: AnyJson<'a>,
     file_path: AnyJson<'a>,
-    /// The same, as opencode spells it.
+    /// `file_path` in opencode's spelling.
     #[serde(rename = "filePath")]
     camel_file_path: AnyJson<'a>,
     path: AnyJson<'a>,
@@ -168,7 +169,7 @@ pub struct ToolInput<'a> {
     url: AnyJson<'a>,
     description: AnyJson<'a>,
     prompt: AnyJson<'a>,
-    /// Of a tool that has nothing but words.
+    /// For a tool that has only a text.
     text: AnyJson<'a>,
     questions: AnyJson<'a, Question<'a>>,
     old_string: AnyJson<'a>,
@@ -178,7 +179,7 @@ pub struct ToolInput<'a> {
     camel_old: AnyJson<'a>,
     #[serde(rename = "newString")]
     camel_new: AnyJson<'a>,
-    /// Of a file that is written whole.
+    /// The content of a file that is written completely.
     content: AnyJson<'a>,
     edits: AnyJson<'a, Change<'a>>,
 }
@@ -192,7 +193,7 @@ struct Change<'a> {
     new_string: AnyJson<'a>,
 }
 
-/// Of a tool that is a question itself.
+/// For a tool that is itself a question.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Question<'a> {
@@ -200,7 +201,7 @@ struct Question<'a> {
     question: AnyJson<'a>,
 }
 
-/// A task that was put into the background, or what became of it.
+/// A task that was put into the background, or its end.
 fn background(line: &Line<'_>) -> Option<Fact> {
     let runs = match line.subtype.text()? {
         "task_started" => true,
@@ -211,7 +212,7 @@ fn background(line: &Line<'_>) -> Option<Fact> {
     Some(Fact::Background { task: line.task_id.text()?.to_owned(), runs })
 }
 
-/// Where no status came back there was no answer at all, and claude calls the error unknown.
+/// Without a status there was no answer at all, and claude calls the error unknown.
 fn retry(line: &Line<'_>) -> Retry {
     let kind = line.error.text().filter(|kind| *kind != "unknown").map(|kind| kind.replace('_', " "));
     let reason = match (status(&line.error_status), kind) {
@@ -223,7 +224,7 @@ fn retry(line: &Line<'_>) -> Retry {
     Retry { reason: first_line(&reason), attempt: line.attempt.count().and_then(|count| u32::try_from(count).ok()) }
 }
 
-/// The first line of it; empty when there is none.
+/// The first line of the argument that describes the call; empty when there is none.
 #[must_use]
 pub fn tool_detail(input: &AnyJson<'_, ToolInput<'_>>) -> String {
     let Some(input) = input.object() else {
@@ -271,7 +272,7 @@ pub fn tool_edits(input: &AnyJson<'_, ToolInput<'_>>) -> Vec<Edit> {
     several.chain(one).collect()
 }
 
-/// The same of arguments that were kept as a whole.
+/// [`tool_detail`] for arguments that were kept as a JSON value.
 #[must_use]
 pub fn detail_of(input: &Value) -> String {
     AnyJson::deserialize(input).map(|input| tool_detail(&input)).unwrap_or_default()
@@ -296,7 +297,7 @@ impl Decoder for StreamJson {
 }
 
 impl StreamJson {
-    /// False when it is not a JSON object.
+    /// Returns false when the line is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;
@@ -314,7 +315,7 @@ impl StreamJson {
             }
             "assistant" if main => {
                 self.remember(&line.uuid);
-                // The end of the turn says it again, and nobody has said it.
+                // The end of the turn repeats this error, and it is not the model's text.
                 if line.error == AnyJson::Nothing {
                     blocks(&line.message, facts);
                 }
@@ -350,7 +351,7 @@ impl StreamJson {
         true
     }
 
-    /// A message after which the turn goes on, so that what came before it was not said on exit.
+    /// A message after which the turn continues, so the messages before it were not about the end of the process.
     fn remember(&mut self, uuid: &AnyJson<'_>) {
         self.messages.append(&mut self.unsaved_on_exit);
         if self.messages.len() >= MESSAGES_LIMIT {
@@ -365,10 +366,11 @@ impl StreamJson {
         let subtype = line.subtype.text().unwrap_or("");
         let silent = text.is_some_and(|text| text.trim().is_empty());
         let verdict = match (subtype, line.is_error.flag()) {
-            // A model that says nothing, even when claude asks it to, is a success to claude.
+            // Claude reports success when the model says nothing, even after claude has asked it to.
             ("success", None | Some(false)) if silent && !line.is_without_model() => Verdict::Failed,
             ("success", None | Some(false)) => Verdict::Succeeded,
-            // Told to go on with a conversation that is not there, it says the same of a turn that never began.
+            // When claude is told to resume a conversation that does not exist, it reports the same for a turn that
+            // never began.
             ("error_during_execution", _) if !line.never_began() => Verdict::Interrupted,
             _ => Verdict::Failed,
         };
@@ -384,7 +386,7 @@ impl StreamJson {
                 (Some(status), None) => format!("API error {status}"),
             }),
         };
-        // What claude's own program says about a command is not in the transcript under the name that it has here.
+        // What claude itself prints for a command is not in the transcript under the id that it has here.
         let local = verdict == Verdict::Succeeded && line.is_without_model();
         let messages = if local { Vec::new() } else { self.messages_so_far() };
         *self = StreamJson::default();
@@ -408,7 +410,7 @@ fn first_error(errors: Option<&RawValue>) -> Option<String> {
     errors.first().map(|error| first_line(error))
 }
 
-/// A number, or a word for one.
+/// A number, or a text instead of it.
 fn status(status: &AnyJson<'_>) -> Option<String> {
     status.count().map(|number| number.to_string()).or_else(|| status.text().map(str::to_owned))
 }
@@ -444,7 +446,7 @@ fn blocks(message: &AnyJson<'_, Message<'_>>, facts: &mut Vec<Fact>) {
     }
 }
 
-/// The same of a subagent.
+/// The facts of a subagent's message.
 fn below(
     message: &AnyJson<'_, Message<'_>>,
     read: fn(&AnyJson<'_, Message<'_>>, &mut Vec<Fact>),
@@ -455,7 +457,7 @@ fn below(
     facts.extend(found.into_iter().map(|fact| Fact::Subagent(Box::new(fact))));
 }
 
-/// What came back from tools.
+/// The results of tools.
 fn results(message: &AnyJson<'_, Message<'_>>, facts: &mut Vec<Fact>) {
     for block in message.object().map_or(&[][..], |message| message.content.list()) {
         if block.kind.is("tool_result") {

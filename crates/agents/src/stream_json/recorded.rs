@@ -17,10 +17,10 @@ struct Line<'a> {
     uuid: AnyJson<'a>,
     #[serde(rename = "parentUuid")]
     parent: AnyJson<'a>,
-    /// Said by claude to itself: not shown in its terminal either.
+    /// Text of claude for itself: not shown in its terminal either.
     #[serde(rename = "isMeta")]
     is_meta: AnyJson<'a>,
-    /// What stands for everything before it, after claude has made the conversation shorter.
+    /// The summary that replaces everything before it, after claude has compacted the conversation.
     #[serde(rename = "isCompactSummary")]
     is_summary: AnyJson<'a>,
     #[serde(rename = "isSidechain")]
@@ -31,11 +31,11 @@ struct Line<'a> {
 /// What claude writes as a user's message when a turn is interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Lines name the line that they follow. In the first batch of a conversation the answer may stand above its prompt: it waits
-/// for what it follows.
+/// Each line names the line that it follows. In the first batch of a conversation the answer may be above its prompt:
+/// it is held back until the line comes that it follows.
 #[derive(Debug)]
 pub struct Transcript {
-    /// The lines that have come. `None`: not every line before this one is known, so that none waits.
+    /// The lines that have come. `None`: not every line before this one is known, so no line is held back.
     seen: Option<HashSet<u64>>,
     waiting: Vec<Waiting>,
 }
@@ -43,13 +43,13 @@ pub struct Transcript {
 #[derive(Debug)]
 struct Waiting {
     line: Understood,
-    /// So many further lines it waits: what it follows may be lost.
+    /// How many more lines it is held back: the line that it follows may be lost.
     left: usize,
 }
 
 const PATIENCE: usize = 32;
 
-/// What one line tells, and where it stands.
+/// The items of one line, and its place in the order.
 #[derive(Debug, Default)]
 struct Understood {
     name: Option<u64>,
@@ -92,7 +92,7 @@ impl Recording for Transcript {
         }
         self.waiting.iter_mut().for_each(|waiting| waiting.left = waiting.left.saturating_sub(1));
         if self.waiting.iter().any(|waiting| waiting.left == 0) {
-            // What it follows is lost, and so may be more: from here on the order of the file is all there is.
+            // The line that it follows is lost, and others may be too: from here on only the order of the file counts.
             self.seen = None;
             self.finish(items);
         }
@@ -115,14 +115,14 @@ impl Transcript {
     }
 }
 
-/// A number for the name of a line: there are many, and all are remembered.
+/// A number for the id of a line: there are many, and all are remembered.
 fn numbered(name: &AnyJson<'_>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     name.text()?.hash(&mut hasher);
     Some(hasher.finish())
 }
 
-/// False when it is not a JSON object.
+/// Returns false when the line is not a JSON object.
 fn understand(line: &[u8], understood: &mut Understood) -> bool {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
         return false;
@@ -134,7 +134,7 @@ fn understand(line: &[u8], understood: &mut Understood) -> bool {
         Some("assistant") => blocks(&line.message, &mut facts),
         Some("user") if line.is_meta.flag() == Some(true) => {}
         Some("user") if line.is_summary.flag() == Some(true) => {
-            items.thought("the conversation was made shorter here; a summary of it follows for the agent");
+            items.thought("the conversation was compacted here; the agent continues with a summary");
         }
         Some("user") => {
             results(&line.message, &mut facts);
@@ -172,13 +172,13 @@ fn told(message: &AnyJson<'_, Message<'_>>, items: &mut Items<'_>) {
     }
 }
 
-/// What claude has put between tags in a message of its own making.
+/// The text between two tags in a message that claude made itself.
 fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{tag}>"))?;
     rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside.trim())
 }
 
-/// Only the texts of a line's message, for anyone who asks for nothing else.
+/// Only the texts of a line's message, for callers that need nothing else.
 #[must_use]
 pub fn said_in(line: &[u8]) -> Option<String> {
     let line = serde_json::from_slice::<Line<'_>>(line).ok().filter(|line| line.kind.is("assistant"))?;
@@ -255,7 +255,7 @@ mod tests {
         let (first, rest) = (["first prompt", "first answer"], ["third prompt", "second answer"]);
         assert_eq!(read_words(whole.clone()), [first, rest].concat());
 
-        // One that is lost holds nothing up for long.
+        // A lost line does not hold others back for long.
         let (mut items, mut transcript) = (Vec::new(), Transcript::default());
         transcript.line(lines[3].as_bytes(), &mut items);
         assert!(transcript.waits() && items.is_empty());
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_claude_writes_by_itself_is_not_somebodys_message() {
+    fn claudes_own_notes_are_not_user_messages() {
         let user = |content: &str| {
             format!(r#"{{"type":"user","message":{{"content":{}}}}}"#, serde_json::Value::from(content))
         };

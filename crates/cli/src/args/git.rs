@@ -45,7 +45,7 @@ pub struct Diff {
                   other, and each is built on top of the one before. The commits are yours, with your signature where git is set to sign \
                   (commit.gpgSign). Your hooks do not run: what they check, --check can do.\n\n\
                   Exit codes: 0 landed, or nothing to land; 1 conflict, failed check, or local changes in the way: nothing has \
-                  changed; 2 git does not know your name; 7 the session is still at work, or a submodule is at a commit that is nowhere else."
+                  changed; 2 git does not know your name; 7 the session is still working, or a submodule is at a commit that is nowhere else."
 )]
 pub struct Land {
     /// Session id or name, the unique beginning of one, or @last
@@ -82,7 +82,7 @@ pub struct Land {
                   so does the session: the copy of its conversation is a session of its own, which starts when it is resumed. \
                   Turn 0 is the start of the session.\n\n\
                   Exit codes: 0 done; 1 a file changed meanwhile, or ignored files are in the way; 2 no such turn, no snapshot of it, or an \
-                  agent whose conversation cannot be copied; 7 the session is still at work, or a merge is in progress."
+                  agent whose conversation cannot be copied; 7 the session is still working, or a merge is in progress."
 )]
 pub struct Rewind {
     /// Session id or name, the unique beginning of one, or @last

@@ -95,9 +95,7 @@ pub struct Recover {
 }
 
 #[derive(Args)]
-#[command(
-    after_help = "At boot, before anybody logs in, systemd starts it for users that linger: loginctl enable-linger."
-)]
+#[command(after_help = "At boot, before any login, systemd starts it for users that linger: loginctl enable-linger.")]
 pub struct InstallService {
     /// Remove it again
     #[arg(long)]

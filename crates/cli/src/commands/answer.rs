@@ -29,7 +29,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
         return ask_person(context, &place, &view);
     }
-    // Which question is meant is settled now: an answer must never hit the next one.
+    // The question is fixed now, so that the answer never goes to the next question.
     let asking = view.asking;
     let request = args.request.or_else(|| asking.as_ref().map(|ask| ask.request.clone()));
     let Some(request) = request else {
@@ -55,7 +55,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
             )));
         }
         (true, false, None) => true,
-        // Words instead of a permission are a no with its reason.
+        // Text alone denies the permission and is the reason.
         (false, false, Some(_)) => false,
         (false, false, None) => {
             return Err(Failure::usage("an answer is missing; add --allow, --deny or --text \"…\""));
@@ -66,7 +66,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// Shows the question in full and asks for the answer, where somebody can give one.
+/// Shows the question in full and, at a terminal, asks the person for the answer.
 fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
     let Some(ask) = &view.asking else {
         return Ok(Code::Succeeded);

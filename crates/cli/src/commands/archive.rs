@@ -1,5 +1,5 @@
-//! `ostler archive`: put sessions away. One that still runs is ended first, as `stop` does it. What was put away is out
-//! of the way of `ls`; `show` and `logs` read it as before, and `restore` brings it back.
+//! `ostler archive`: put sessions away. A session that still runs is stopped first, as `stop` does it. `ls` no longer
+//! lists an archived session; `show` and `logs` read it as before, and `restore` brings it back.
 
 use super::several;
 use super::stop::say_whether_saved;
@@ -17,7 +17,7 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
         Some(age) => engine.idle_for(age)?,
         None => engine.select_all(&args.ids)?,
     };
-    // All of them are asked before any is waited for.
+    // All sessions are asked to stop before the first is waited for.
     Ok(several::each(engine.stop_to_archive(places), |archiving| {
         let end = engine.archive(archiving, &mut say::notice)?;
         let waiting = match end.view.queued {

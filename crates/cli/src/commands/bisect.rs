@@ -10,7 +10,7 @@ use ostler_tui::terminal::{Signal, Signals};
 use std::io::Write;
 use std::os::fd::AsFd;
 
-/// So much of a prompt is shown.
+/// How much of a prompt is shown.
 const PROMPT: usize = 200;
 
 pub fn run(context: &Context, args: &Bisect) -> Result<Code> {
@@ -20,7 +20,7 @@ pub fn run(context: &Context, args: &Bisect) -> Result<Code> {
     let place = context.engine.select(&args.id)?;
     let mut tell = |Checked { turn, good }: Checked| {
         let after = if turn == 0 { "at the start".to_owned() } else { format!("after turn {turn}") };
-        // Progress is for a person who waits, and no part of the result.
+        // Progress is for a person who waits; it is not part of the result.
         let _ = writeln!(std::io::stderr(), "{after}: {}", if good { "good" } else { "bad" });
     };
     let leave = Signals::take(&Signal::LEAVING)?;

@@ -1,4 +1,4 @@
-//! `ostler checkpoints`: the copies of a transcript that were taken while the agent worked, and putting one back.
+//! `ostler checkpoints`: lists the copies of a transcript that were taken while the agent worked, and restores one.
 
 use crate::args::{Checkpoints, CheckpointsAction};
 use crate::context::Context;
@@ -37,7 +37,7 @@ fn list(context: &Context, word: &str, json: bool) -> Result<Code> {
         return Ok(Code::Succeeded);
     }
     let now = now().as_second();
-    // Where there is little room, its age names a checkpoint as well as its time does.
+    // In a narrow window its age identifies a checkpoint as well as its time does.
     let window = window();
     let narrow = window.is_some_and(|columns| columns < NARROW);
     let shown = |time: String, age: String, size: String, message: String| -> Vec<Cell> {
@@ -56,7 +56,7 @@ fn list(context: &Context, word: &str, json: bool) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// The first line of a message; a person's has the mark that it has in the log.
+/// The first line of a message. A person's message has the same mark as in the log.
 fn in_a_line(message: Option<&LastMessage>) -> String {
     let first = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     match message {

@@ -34,7 +34,7 @@ pub fn run(context: &Context, args: &Compare) -> Result<Code> {
 }
 
 fn compare(context: &Context, places: &[Place], check: Option<&str>) -> Result<Vec<Compared>> {
-    // Only a check takes long, and has something to put back.
+    // Signals are handled only with a check: only a check takes long and has something to restore.
     let signals = check.map(|_| Signals::take(&Signal::LEAVING)).transpose()?;
     let mut compared = Vec::new();
     for (number, place) in places.iter().enumerate() {

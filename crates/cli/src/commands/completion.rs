@@ -1,7 +1,8 @@
 //! What a shell offers when Tab is pressed: commands and flags from their definitions; sessions, agents and labels from
-//! files. `ostler completions SHELL` prints a few lines for the shell, which then asks this program with [`VARIABLE`] set.
+//! files. `ostler completions SHELL` prints a few lines for the shell, which then calls this program with [`VARIABLE`]
+//! set.
 //!
-//! What could be meant is found by [`ostler_engine::completion`].
+//! The candidates are found by [`ostler_engine::completion`].
 
 use super::help;
 use super::ls::tilde;
@@ -23,16 +24,16 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Set by the shell when it asks. Not the usual COMPLETE, which another program may have left behind.
+/// Set by the shell when it asks for candidates. Not the usual COMPLETE, which another program may have set.
 const VARIABLE: &str = "OSTLER_COMPLETE";
 
 const SHELLS: [&dyn EnvCompleter; 5] = [&Bash, &Elvish, &Fish, &Powershell, &Zsh];
 
-/// Answers a shell that asks; `None` when none does.
+/// Answers a shell that asks for candidates; `None` when this is not such a call.
 pub fn answer(arguments: &[OsString]) -> Option<Result<Code>> {
     variable(VARIABLE)?;
     let asked = CompleteEnv::with_factory(definitions).var(VARIABLE).shells(Shells(&SHELLS)).completer("ostler");
-    let answered = asked.try_complete(arguments.iter(), std::env::current_dir().ok().as_deref());
+    let answered = asked.try_complete(arguments.iter(), Environment::of_process().folder().ok());
     match answered {
         Ok(true) => Some(Ok(Code::Succeeded)),
         Ok(false) => None,
@@ -40,7 +41,7 @@ pub fn answer(arguments: &[OsString]) -> Option<Result<Code>> {
     }
 }
 
-/// The lines that make a shell ask.
+/// The lines that make a shell call this program.
 pub fn registration(shell: &str) -> Result<Vec<u8>> {
     let mut script = Vec::new();
     match SHELLS.iter().find(|one| one.is(shell)) {
@@ -61,7 +62,7 @@ fn with_values(mut command: clap::Command) -> clap::Command {
         command = command.mut_subcommand(name, with_values);
     }
     let name = command.get_name().to_owned();
-    // All in their places: a positional argument that is taken out and put back comes last.
+    // All in place: a positional argument that is removed and added again comes last.
     command.mut_args(|argument| {
         let values = match (name.as_str(), argument.get_id().as_str()) {
             ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Archived)),
@@ -107,7 +108,7 @@ fn sessions(typed: &OsStr, among: Among) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Conversations that the agents keep, the newest first.
+/// Conversations that the agents store, the newest first.
 fn conversations(typed: &OsStr) -> Vec<CompletionCandidate> {
     let found = engine().map(|engine| engine.conversations_like(&typed.to_string_lossy())).unwrap_or_default();
     let about = |one: &Stored| {
@@ -162,8 +163,8 @@ fn candidate(value: &str, about: String, order: usize) -> CompletionCandidate {
         .display_order(Some(order))
 }
 
-/// bash shows only what it would insert. So when it is about to list several (and insert none), the descriptions are put
-/// behind them.
+/// bash shows only what it would insert. When it is about to list several candidates (and insert none), the
+/// descriptions are appended to them.
 struct Bash;
 
 impl EnvCompleter for Bash {
@@ -185,7 +186,7 @@ impl EnvCompleter for Bash {
     ) -> io::Result<()> {
         let mut script = Vec::new();
         clap_complete::env::Bash.write_registration(variable, name, program, completer, &mut script)?;
-        // The word as bash has it: what it tells the function is empty after "=".
+        // The word at the cursor as bash has it: the word that bash passes to the function is empty after "=".
         let asks = format!("{variable}=\"bash\"");
         let with_word = format!("{WORD}=\"${{COMP_WORDS[COMP_CWORD]}}\" \\\n        {asks}");
         to.write_all(String::from_utf8_lossy(&script).replace(&asks, &with_word).as_bytes())
@@ -202,7 +203,7 @@ impl EnvCompleter for Bash {
         let index = set("_CLAP_COMPLETE_INDEX").parse().unwrap_or(0);
         let Joined { words, index, before } = Joined::of(arguments, index, &set(WORD));
         let candidates = complete(command, words, index, folder)?;
-        // "?": a list after a second Tab.
+        // "?": bash lists the candidates after a second Tab.
         let lists = candidates.len() > 1 && set("_CLAP_COMPLETE_COMP_TYPE") == "63";
         let words = candidates.iter().map(|one| {
             let value = one.get_value().to_string_lossy();
@@ -216,20 +217,20 @@ impl EnvCompleter for Bash {
     }
 }
 
-/// In which the word at the cursor is told.
+/// The variable with the word at the cursor.
 const WORD: &str = "_OSTLER_COMPLETE_WORD";
 
-/// Words as a person means them: bash takes `task=4` for three of them, and inserts only the last.
+/// The words as a person typed them: bash splits `task=4` into three words, and replaces only the last.
 #[derive(Debug, PartialEq, Eq)]
 struct Joined {
     words: Vec<OsString>,
     index: usize,
-    /// What stands before the last part of the word at the cursor.
+    /// What comes before the last part of the word at the cursor.
     before: String,
 }
 
 impl Joined {
-    /// `word`: what bash has at the cursor, where the words have nothing.
+    /// `word`: the word at the cursor as bash has it, which may be missing in the arguments.
     fn of(mut arguments: Vec<OsString>, at: usize, word: &str) -> Joined {
         let divides = |word: &OsStr| word == "=" || word == ":";
         if let Some(argument) = arguments.get_mut(at).filter(|_| divides(OsStr::new(word))) {

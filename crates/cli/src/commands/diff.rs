@@ -8,7 +8,7 @@ use ostler_engine::Place;
 
 pub fn run(context: &Context, args: &Diff) -> Result<Code> {
     let place = context.engine.select(&args.id)?;
-    // Git shows it as the person likes it: colours, pager, and all.
+    // Git prints it with the user's own settings: colours, pager and so on.
     let shown = match args.turn {
         Some(turn) => {
             for kept in [turn.saturating_sub(1), turn] {
@@ -24,11 +24,11 @@ pub fn run(context: &Context, args: &Diff) -> Result<Code> {
     }
 }
 
-/// Says that the files that were kept after this turn may have changes of the next one.
+/// Warns when the files that were kept after this turn may have changes of the next one.
 pub fn say_if_mixed(context: &Context, place: &Place, turn: u32) -> Result<()> {
     if context.engine.turns_kept(place)?.is_some_and(|kept| kept.mixed.contains(&turn)) {
         let next = turn + 1;
-        // A remark beside the result.
+        // A remark, not part of the result.
         tell!("ostler: turn {next} had begun when the files after turn {turn} were kept; they may have changes of it");
     }
     Ok(())

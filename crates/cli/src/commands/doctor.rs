@@ -46,7 +46,7 @@ fn as_text(findings: &[Finding], style: Style) -> String {
     let fix = style.bold("ostler doctor --fix");
     text.push_str(&match (needed, fixable) {
         (0, 0) => "No action needed.\n".to_owned(),
-        // Only notes, and those are harmless.
+        // Only notes, which are harmless.
         (0, some) => {
             format!("No problem found; {} can be removed: {fix}\n", counted(some, "leftover", "leftovers"))
         }

@@ -10,7 +10,7 @@ use crate::ui::time::size;
 use ostler_core::limits::counted;
 use ostler_engine::disk_usage::{DiskUsage, HomeOnDisk, total};
 
-/// So many of the largest are shown, unless all are asked for.
+/// How many of the largest sessions are shown, unless all are asked for.
 const SHOWN: usize = 20;
 
 const TITLES: [&str; 5] = ["SIZE", "OUTPUT", "CHECKPOINTS", "SNAPSHOTS", "RECORDS"];
@@ -64,7 +64,7 @@ fn as_text(context: &Context, home: &HomeOnDisk, shown: usize) -> String {
     text
 }
 
-/// A row, with sizes as numbers are written: to the right.
+/// A row, with the sizes aligned to the right, as numbers are.
 fn cells(sizes: &[String; 5], rows: &[([String; 5], String)], what: &str, cell: impl Fn(&str) -> Cell) -> Vec<Cell> {
     let width = |column: usize| {
         let title = TITLES[column].len();

@@ -30,14 +30,14 @@ fn only(context: &Context, args: &Events) -> Result<Only> {
         None
     } else {
         let places = context.engine.select_all(&args.ids)?;
-        // One that cannot be opened has no events to show, which is not the same as none.
+        // A session that cannot be opened is an error, and not a session without events.
         places.iter().try_for_each(|place| place.open().map(drop))?;
         Some(places.into_iter().map(|place| place.id).collect())
     };
     Ok(Only { sessions, since: since.map_err(Failure::usage)? })
 }
 
-/// False when nobody reads this any more.
+/// `false` when the reader of standard output is gone.
 fn print(lines: &[Line]) -> Result<bool> {
     let mut text = String::new();
     for line in lines {

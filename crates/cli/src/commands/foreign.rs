@@ -59,7 +59,7 @@ fn table(foreign: &[Foreign], style: Style) -> String {
     lay_out(&rows, window())
 }
 
-/// What a process was started as, short enough for a line.
+/// The command line of a process, short enough for a line.
 pub fn command_words(owner: &ConversationOwner) -> String {
     cut(&owner.command.join(" "), 120)
 }

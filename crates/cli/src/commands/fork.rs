@@ -1,4 +1,4 @@
-//! `ostler fork`: a new session that begins as a copy of a conversation and goes its own way.
+//! `ostler fork`: a new session that begins as a copy of a conversation and continues separately.
 
 use super::run::{Watching, after_start, check_that_it_can_be_found, message_of, with_piped};
 use crate::args::Fork as Args;

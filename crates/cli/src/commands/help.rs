@@ -1,5 +1,5 @@
-//! `ostler help`: the help of a command, or a topic that is about no single one; and the examples below each command's
-//! `--help`.
+//! `ostler help`: the help of a command, or a topic that concerns several commands; and the examples below each
+//! command's `--help`.
 
 use crate::args::{Cli, Help};
 use crate::exit::{Code, Failure, Result};
@@ -149,13 +149,13 @@ Exit codes are those of ostler wait: 0 reached, 1 a limit ended it or it failed,
     ),
     (
         "notify",
-        "being told when a session needs you",
+        "notifications when a session needs you",
         "  [notify]
   moments = [\"asking\", \"failed\", \"ended\"]   also: turn, lost, unproven, limit, budget; all when not set
   desktop = true                    through the notification service of the desktop
-  terminal = true                   in the terminals of those who are attached
+  terminal = true                   in attached terminals
   command = [\"my-notify\"]         a program; it gets JSON on standard input, and OSTLER_NOTIFY_TITLE, _TEXT, ...
-  only_detached = true              not while somebody is attached to the session
+  only_detached = true              not while a terminal is attached to the session
   min_duration = \"30s\"            not for turns and runs that took less time
   quiet = \"22:00-07:00\"           not in these hours
   timeout = \"10s\"                 how long one attempt may take
@@ -174,7 +174,7 @@ ostler notify test sends one each way; ostler notify clear drops what waits.
     ),
 ];
 
-/// What stands below the `--help` of a command, by its name.
+/// The examples below the `--help` of a command, by its name.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "run",
@@ -360,8 +360,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("du", &["ostler du                                     the largest sessions, and what is free"]),
 ];
 
-/// A line with names of agents in the place of `{1}`, `{2}` and `{3}`, all of them for `{agents}`, and `{arguments}` of the first.
-/// A second column stays where it is.
+/// A line with names of agents in the place of `{1}`, `{2}` and `{3}`, all of them for `{agents}`, and the arguments of
+/// the first for `{arguments}`. A second column keeps its position.
 fn with_agents(line: &str) -> String {
     if !line.contains('{') {
         return line.to_owned();
@@ -472,7 +472,7 @@ mod tests {
         }
     }
 
-    /// The words of the ostler in an example, as a shell would split it: no remark, no other program.
+    /// The words of the `ostler` command in an example, as a shell would split it, without remarks and other programs.
     fn words(example: &str) -> Vec<String> {
         let start = example.find("ostler ").unwrap_or(0);
         let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);

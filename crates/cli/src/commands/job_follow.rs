@@ -1,4 +1,4 @@
-//! Following a job: its lines as they come, until it ends or asks. Killed drivers are not seen here: their job goes on.
+//! Follows a job: its lines as they come, until it ends or asks. A killed driver is not visible here: its job goes on.
 
 use crate::context::Context;
 use crate::exit::{Code, Result};
@@ -12,14 +12,15 @@ use ostler_engine::stop::{Stop, StopHow};
 use ostler_tui::terminal::{Signal, Signals};
 use std::os::fd::AsFd;
 
-/// So often a job is continued from here. One that is lost more often has another problem.
+/// How often a job is continued from here. A job that is lost more often has another problem.
 const CONTINUED: u32 = 50;
 
-/// Prints the lines of a job. Ctrl-C stops it properly; Ctrl-\, a vanished terminal and SIGTERM leave it running.
+/// Prints the lines of a job. Ctrl-C stops the job properly; it keeps running after Ctrl-\, SIGTERM, or when the
+/// terminal disappears.
 pub fn to_the_end(context: &Context, place: &Place) -> Result<Code> {
     let engine = &context.engine;
     let signals = Signals::take(&Signal::LEAVING)?;
-    // Subscribe first, look afterwards: what happens in between wakes us.
+    // Subscribe first, look afterwards: what happens in between wakes this process.
     let mut watch = SessionWatch::new(place)?;
     let (mut told, mut continued) = (0, 0);
     loop {
@@ -30,7 +31,7 @@ pub fn to_the_end(context: &Context, place: &Place) -> Result<Code> {
         }
         told = told.max(lines.len());
         if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
-            // Driver, holder and keeper were killed together. The job goes on where its record says.
+            // Driver, holder and keeper were killed together. The job continues from its record.
             if continued < CONTINUED && engine.recover_one(place, &mut crate::say::notice)? {
                 continued += 1;
                 watch = SessionWatch::new(place)?;
@@ -65,7 +66,7 @@ pub fn to_the_end(context: &Context, place: &Place) -> Result<Code> {
                 called_at(place),
                 place.id
             );
-            // It may be the terminal that is gone.
+            // The signal may mean that the terminal is gone.
             let _ = crate::follow::err(words.as_bytes());
             return Ok(if signal == Signal::Quit { Code::Succeeded } else { Code::TimedOut });
         }

@@ -1,4 +1,4 @@
-//! `ostler land`: the work of a session comes to a branch.
+//! `ostler land`: brings the work of a session to a branch.
 
 use crate::args::Land;
 use crate::context::Context;
@@ -9,7 +9,7 @@ use ostler_engine::worktrees::{self, How, Landing};
 use ostler_engine::{Engine, Place};
 use ostler_tui::terminal::{Signal, Signals};
 
-/// So many files are named.
+/// How many files are named.
 const NAMED: usize = 5;
 
 pub fn run(context: &Context, args: &Land) -> Result<Code> {
@@ -34,10 +34,10 @@ pub fn run(context: &Context, args: &Land) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// What came of it, in words.
+/// The result, in words.
 pub fn told(engine: &Engine, place: &Place, landing: Landing, dry: bool) -> Result<String> {
     let id = place.id;
-    // What was not committed is, by then.
+    // Landing has committed what was not committed before.
     let own = if dry { None } else { engine.view(place)?.worktree.map(|tree| tree.branch) };
     let unchanged = |branch: &str| match &own {
         Some(own) => format!("nothing has changed on {branch}, and the work is committed on {own}"),

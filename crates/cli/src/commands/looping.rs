@@ -34,7 +34,8 @@ pub fn run(context: &Context, args: Loop) -> Result<Code> {
 
 const NEEDS: &str = "a loop needs an agent and a prompt; try ostler loop AGENT \"…\" --until CMD";
 
-/// Refuses a loop without a prompt, and one with two, in words for a loop: those of `run` name options that it does not have.
+/// Refuses a loop without a prompt, and a loop with two, in words for a loop: the errors of `run` name options that a
+/// loop does not have.
 fn check_prompt(context: &Context, args: &Loop) -> Result<()> {
     let engine = &context.engine;
     let given = args.prompt.is_some() || args.file.is_some() || args.prompt_command.is_some();
@@ -50,11 +51,11 @@ fn check_prompt(context: &Context, args: &Loop) -> Result<()> {
     }
 }
 
-/// What is asked for, checked: a loop that could not do its work is refused before it starts.
+/// The checked request: a loop that could not do its work is refused before it starts.
 fn request(context: &Context, args: Loop) -> Result<(looping::Loop, Launch)> {
     let timeout_s = args.timeout.as_deref().map(parse_duration).transpose().map_err(Failure::usage)?;
     if let (Some(text), Some(Duration::ZERO)) = (&args.timeout, timeout_s) {
-        return Err(Failure::usage(format!("{text:?} is no time at all (examples: 90s, 10m, 1h30m)")));
+        return Err(Failure::usage(format!("{text:?} is a duration of zero (examples: 90s, 10m, 1h30m)")));
     }
     if args.until_text.is_empty() {
         return Err(Failure::usage("--until-text is empty; every message would contain it"));
@@ -74,13 +75,13 @@ fn request(context: &Context, args: Loop) -> Result<(looping::Loop, Launch)> {
         labels: args.labels,
         queue: args.queue,
         priority: args.priority,
-        // Nothing is asked on a terminal, and none is opened.
+        // No question is asked on a terminal, and no terminal is opened.
         detach: true,
         ..Run::default()
     };
     let mut launch = request_of(context, &mut typed)?;
     context.engine.check_start(&launch.start)?;
-    // Its turns wait in the queue, and it does not.
+    // The turns wait in the queue, not the loop.
     let queue = launch.start.take_queue();
     let (Some(prompt), true) = (launch.prompt.clone(), launch.agent != COMMAND) else {
         return Err(Failure::usage(NEEDS));

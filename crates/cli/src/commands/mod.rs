@@ -60,7 +60,7 @@ use crate::usage;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// Parses, runs one command, and turns what came of it into words and an exit code.
+/// Parses the arguments, runs one command, and turns its result into words and an exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.collect();
     if let Some(answered) = completion::answer(&arguments) {
@@ -85,9 +85,9 @@ fn dispatch(cli: Cli) -> Result<Code> {
     }
     let context = Context::new()?;
     match &cli.command {
-        // Lists all that is wrong itself.
+        // Doctor itself lists everything that is wrong.
         Some(Command::Doctor(_)) => {}
-        // Warns once nothing else is wrong.
+        // These warn later, when nothing else is wrong.
         Some(Command::Run(_) | Command::Loop(_) | Command::Up(_) | Command::Fan(_) | Command::Worker(_)) => {
             context.engine.config.needs_for_launch()?
         }
@@ -114,7 +114,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(_) | None => context.warn(),
     }
     match &cli.command {
-        // They see to it themselves, or say that it has to be done.
+        // They start the sender themselves, or report that it has to be started.
         Some(Command::Doctor(_) | Command::Notify(_)) => {}
         Some(_) | None => context.engine.revive_sender()?,
     }
@@ -169,7 +169,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
 }
 
 fn complain(failure: &Failure) -> Code {
-    // A terminal that went away is no reason to panic.
+    // If the terminal is gone, that is no reason to panic.
     let _ = writeln!(std::io::stderr(), "ostler: {failure}");
     failure.code
 }

@@ -1,4 +1,4 @@
-//! `ostler notify`: try the ways of telling a person, and clear what could not be told.
+//! `ostler notify`: test the ways of notifying a person, and clear what could not be delivered.
 
 use crate::args::{Notify, NotifyAction};
 use crate::context::Context;
@@ -23,7 +23,7 @@ pub fn run(context: &Context, args: &Notify) -> Result<Code> {
     }
 }
 
-/// One notification each way, and what came of it.
+/// Sends one notification by each way, and prints the results.
 fn test(context: &Context) -> Result<Code> {
     let (mut results, mut said) = (Vec::new(), Ok(()));
     context.engine.test_notifications(&mut |tested| {
@@ -44,7 +44,7 @@ fn test(context: &Context) -> Result<Code> {
     Ok(if !results.is_empty() && results.iter().all(|&arrived| arrived) { Code::Succeeded } else { Code::Failed })
 }
 
-/// Shows it in the terminal that the person is at. Whether that knows the sequence, only the person can see.
+/// Shows the notification in the person's terminal. Only the person can see whether the terminal knows the sequence.
 fn in_terminal(message: &Message) -> std::result::Result<String, String> {
     if terminal::size(std::io::stderr()).is_none() {
         return Err("this is not a terminal".to_owned());

@@ -1,4 +1,4 @@
-//! `ostler pick`: the work of one session of a group lands, and the others are archived.
+//! `ostler pick`: lands the work of one session of a group, and archives the others.
 
 use super::land;
 use super::several;
@@ -7,13 +7,19 @@ use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::say::{notice, say};
 use crate::ui::called::called_at;
+use ostler_core::view::Phase;
 use ostler_engine::Place;
 
 pub fn run(context: &Context, args: &Land) -> Result<Code> {
     let engine = &context.engine;
     let place = engine.select(&args.id)?;
     let others: Vec<Place> = engine.others_in_group(&place)?.into_iter().filter(|other| !other.archived).collect();
-    // What does not land changes nothing about the others. Repeated after a kill, it finds that it has landed.
+    let view = engine.view(&place)?;
+    // Landing refuses a session that still works.
+    if view.ended || view.state == Phase::Idle {
+        engine.check_changed(&view)?;
+    }
+    // If landing fails, the others stay as they are. Repeated after a kill, it finds that the work has already landed.
     land::run(context, args)?;
     if args.dry_run {
         return Ok(Code::Succeeded);

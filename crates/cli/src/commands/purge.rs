@@ -1,10 +1,10 @@
-//! `ostler purge`: delete sessions for good.
+//! `ostler purge`: delete sessions permanently.
 
 use super::several;
 use crate::args::Purge;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::say::say;
+use crate::say::{self, say};
 use crate::ui::called::called_at;
 use crate::ui::time::{age, parse_duration};
 use ostler_engine::purge::{self, Purged};
@@ -17,7 +17,7 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
     let purge = purge::Purge { older_than, unnamed: args.archived, dry_run: args.dry_run };
     let code = several::each(places, |place| {
         let name = called_at(&place);
-        match engine.purge(&place, &purge)? {
+        match engine.purge(&place, &purge, &mut say::notice)? {
             Purged::Yes => say!("{name}: purged")?,
             Purged::Would => say!("{name}: would be purged")?,
             Purged::TooYoung(_) if args.archived => {}

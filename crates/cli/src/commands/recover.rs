@@ -1,4 +1,4 @@
-//! `ostler recover` and `ostler install-service`: sessions that were meant to go on do, after a reboot.
+//! `ostler recover` and `ostler install-service`: continue, after a reboot, the sessions that were meant to go on.
 
 use crate::args::{InstallService, Recover};
 use crate::context::Context;
@@ -43,7 +43,7 @@ pub fn install(context: &Context, args: &InstallService) -> Result<Code> {
         Some(true) => say!("sessions are continued at each login; at boot with: loginctl enable-linger")?,
         Some(false) | None => {
             tell!(
-                "ostler: the service manager could not be told; when it runs: systemctl --user enable ostler-recover"
+                "ostler: the service manager could not be reached; when it runs: systemctl --user enable ostler-recover"
             );
         }
     }

@@ -1,9 +1,10 @@
-//! `ostler completions` and `ostler man`: what other programs know about our command line.
+//! `ostler completions` and `ostler man`: our command line, described for shells and for man.
 
 use super::help::with_examples;
 use crate::args::Cli;
 use crate::exit::{Code, Failure, Result};
 use clap::CommandFactory;
+use std::io::ErrorKind;
 use std::path::Path;
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Code> {
@@ -14,12 +15,15 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Code> {
 pub fn man(folder: Option<&Path>) -> Result<Code> {
     match folder {
         Some(folder) => {
-            if !folder.is_dir() {
-                let folder = folder.display();
-                return Err(Failure::usage(format!("{folder} is not a folder; create it first (mkdir -p {folder})")));
+            let shown = folder.display();
+            match clap_mangen::generate_to(with_examples(Cli::command()), folder) {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    let words = format!("{shown} is not a folder; create it first (mkdir -p {shown})");
+                    return Err(Failure::usage(words));
+                }
+                other => other?,
             }
-            clap_mangen::generate_to(with_examples(Cli::command()), folder)?;
-            crate::say::text(&format!("the manual pages are in {}\n", folder.display()))?;
+            crate::say::text(&format!("the manual pages are in {shown}\n"))?;
         }
         None => {
             let mut page = Vec::new();

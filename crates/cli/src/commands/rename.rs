@@ -1,5 +1,5 @@
-//! `ostler rename`: another name for a session. What was asked for at its start stays as it was written; the name has a record
-//! of its own beside that.
+//! `ostler rename`: another name for a session. The record of what was asked for at its start stays unchanged; the name
+//! has a record of its own.
 
 use crate::args::Rename;
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `ostler repair`: what is wrong with a transcript, and repairing it.
+//! `ostler repair`: shows what is wrong with a transcript, and repairs it.
 
 use super::ls::tilde;
 use crate::args::Repair as Args;

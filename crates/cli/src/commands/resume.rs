@@ -36,20 +36,21 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     go_on(context, &place, message, going)
 }
 
-/// How a session goes on.
+/// How a session continues.
 #[derive(Clone, Debug)]
 pub struct Going {
     pub watching: Watching,
     pub keep: bool,
     pub takeover: bool,
     pub rules: Asked,
-    /// From now on it works in a tree of its own.
+    /// From now on it works in a worktree of its own.
     pub worktree: Option<worktrees::Asked>,
     /// Its program may wait for a slot of a queue.
     pub start: StartLater,
 }
 
-/// Starts the next run of a session. `message`: what it is told, read only once it is known that there is one to tell it to.
+/// Starts the next run of a session. `message`: what it is told; it is read only after the session is known to be
+/// resumable.
 pub fn go_on(
     context: &Context,
     place: &Place,
@@ -70,7 +71,8 @@ pub fn go_on(
     if takeover {
         resumable.take_over(&mut notice)?;
     }
-    // A person who says nothing wants to sit down at it, whether it runs or has to be started again.
+    // Without a message, the person at the terminal is attached to the session, whether it runs or has to be started
+    // again.
     let opens = message.is_none() && watching.may_open();
     let view = &resumable.view;
     if !view.ended && opens {
@@ -81,7 +83,7 @@ pub fn go_on(
     }
     let waits = watching.waits_at_limit() || keep || opens || view.mode == Mode::Terminal;
     let ended = view.ended;
-    // One that runs is refused below, whatever its rules are.
+    // A running session is refused below, whatever its rules are.
     let rules = if ended { Some(resumable.rules(&rules, waits)?) } else { None };
     let attended = watching.attended;
     let keep = keep || opens;
@@ -91,7 +93,7 @@ pub fn go_on(
     after_start(context, place, &resumed.session, watching)
 }
 
-/// Has a session that waits go on at once.
+/// Makes a waiting session continue at once.
 fn now(context: &Context, place: &Place) -> Result<Code> {
     context.engine.go_on(place)?;
     say!("{}: continues now", place.id)?;

@@ -15,7 +15,7 @@ use ostler_screen::printable;
 use std::num::NonZeroUsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// From so much on that has to be read first, a person is told why it takes long.
+/// When more than this has to be read first, the person is told why it takes long.
 const MUCH: u64 = 64 << 20;
 
 pub fn run(context: &Context, args: &Search) -> Result<Code> {
@@ -67,12 +67,12 @@ fn query(context: &Context, args: &Search) -> Result<Query> {
         roles: args.roles.iter().map(role).collect(),
         ours: args.ours,
         most: args.most.map_or(usual.most, NonZeroUsize::get),
-        // Somebody who asks for many asks for all.
+        // A given number of hits also limits the hits of one conversation.
         most_of_each: args.most.map_or(usual.most_of_each, NonZeroUsize::get),
     })
 }
 
-/// What a shell's quotes hold together is a phrase, unless it is written as a whole question.
+/// An argument with several words is a phrase, unless it is written as a query.
 fn as_phrase(word: &str) -> String {
     let is_question = word.contains(['"', '*']) || word.contains(" -");
     match word.strip_prefix('-') {
@@ -82,7 +82,7 @@ fn as_phrase(word: &str) -> String {
     }
 }
 
-/// What is to be known beside the hits, or in their place.
+/// Remarks about the hits, or why there are none.
 fn remark(found: &Hits, args: &Search) {
     if !found.complete {
         tell!("ostler: older messages were left out; narrow the search with --since, --in or more words");
@@ -114,7 +114,8 @@ fn remark(found: &Hits, args: &Search) {
     }
 }
 
-/// The hits of each conversation together, in the order of their newest, and what continues it.
+/// The hits, grouped by conversation in the order of the newest hits, each with the command that continues the
+/// conversation.
 fn shown(hits: &[Hit], style: Style, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut done: Vec<&Hit> = Vec::new();
@@ -137,7 +138,7 @@ fn shown(hits: &[Hit], style: Style, width: Option<usize>) -> String {
     text
 }
 
-/// What the conversation is about, then whose it is and where.
+/// What the conversation is about, then its agent and its folder.
 fn head(hit: &Hit, style: Style, width: Option<usize>) -> String {
     let title = hit.name.as_deref().or(hit.title.as_deref()).unwrap_or("(no prompt)");
     let title = printable(title).into_owned();
@@ -146,7 +147,7 @@ fn head(hit: &Hit, style: Style, width: Option<usize>) -> String {
     let Some(width) = width else {
         return format!("{}  {}\n", style.bold(&title), style.dim(&about));
     };
-    // The title has what the rest leaves, and not less than half.
+    // The title has the room that the rest does not need, and at least half.
     let room = width.saturating_sub(about.width() + 2).max(width / 2);
     let title = cut(&title, room);
     let about = cut(&about, width.saturating_sub(title.width() + 2));
@@ -157,7 +158,7 @@ fn head(hit: &Hit, style: Style, width: Option<usize>) -> String {
     }
 }
 
-/// One message: how old, by whom, and the words in it.
+/// One message: how old, from whom, and the words in it.
 fn line(hit: &Hit, style: Style, width: Option<usize>) -> String {
     let old = hit.at.map_or("?".to_owned(), |at| age(now().as_second() - at.as_second()));
     let before = format!("  {old:>4}  {:<5}  ", hit.role.word());
@@ -171,7 +172,7 @@ fn line(hit: &Hit, style: Style, width: Option<usize>) -> String {
     format!("{}{words}\n", style.dim(&before))
 }
 
-/// A snippet in so many columns, with the first word that was searched for.
+/// A snippet in at most `room` columns, with the first word that was searched for.
 pub fn fit(pieces: &[Piece], room: usize) -> Vec<Piece> {
     let all: usize = pieces.iter().map(|piece| piece.text.width()).sum();
     let mut pieces = pieces.to_vec();
@@ -179,7 +180,7 @@ pub fn fit(pieces: &[Piece], room: usize) -> Vec<Piece> {
         && let [first, second, ..] = pieces.as_mut_slice()
         && !first.marked
     {
-        // As much of what stands before it as leaves room for the word and something behind it.
+        // The text before the word is cut, so that there is room for the word and for something after it.
         let most = room.saturating_sub(second.text.width()) / 2;
         first.text = end_of(&first.text, most);
     }
@@ -216,7 +217,7 @@ fn end_of(text: &str, room: usize) -> String {
     format!("…{}", &text[start..])
 }
 
-/// The commands that continue and show a conversation. They are never cut: a person copies them.
+/// The commands that continue and show a conversation. They are never cut, so that a person can copy them.
 fn commands(hit: &Hit, style: Style, width: Option<usize>) -> String {
     let (next, read) = (command_line(&hit.command), command_line(&hit.read));
     if next == read {
@@ -227,7 +228,7 @@ fn commands(hit: &Hit, style: Style, width: Option<usize>) -> String {
     if fits { format!("{one}\n") } else { format!("  {}\n  {}\n", style.cyan(&next), style.cyan(&read)) }
 }
 
-/// Words as a shell takes them.
+/// Words, quoted for a shell.
 pub fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     let quoted = words.iter().map(|word| match word.chars().all(plain) {

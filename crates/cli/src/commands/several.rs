@@ -1,10 +1,9 @@
-//! Commands that take several sessions: what is wrong with one of them does not keep the others from being dealt with.
+//! Commands that take several sessions: an error with one session does not prevent the action on the others.
 
 use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
 
-/// Does something with each of them. Complains about each that fails, and returns the code of the first that did not go
-/// as it should.
+/// Applies `action` to each. Reports each error, and returns the code of the first that did not succeed.
 pub fn each<T>(things: impl IntoIterator<Item = T>, mut action: impl FnMut(T) -> Result<Code>) -> Code {
     let mut code = Code::Succeeded;
     for thing in things {

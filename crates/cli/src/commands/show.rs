@@ -65,8 +65,21 @@ fn total_words(total: &Total) -> String {
 }
 
 fn describe(context: &Context, details: &Details) -> String {
-    let Details { view, spent, total, usage, in_force, adopted, changes, reviews, snapshots, family, folder, .. } =
-        details;
+    let Details {
+        view,
+        spent,
+        total,
+        usage,
+        in_force,
+        adopted,
+        changes,
+        reviews,
+        snapshots,
+        family,
+        folder,
+        transcript_is_gone,
+        ..
+    } = details;
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -145,8 +158,7 @@ fn describe(context: &Context, details: &Details) -> String {
     }
     row("folder", &tilde(&folder.to_string_lossy()));
     if let Some(outcome) = &view.outcome {
-        let is_gone = view.transcript.as_ref().is_some_and(|path| !std::path::Path::new(path).exists());
-        describe_outcome(&mut row, outcome, is_gone);
+        describe_outcome(&mut row, outcome, *transcript_is_gone);
         row("next", &after_loss(view).unwrap_or_default());
     }
     describe_spending(&mut row, view, spent);

@@ -43,13 +43,13 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     stop::wait_for_all(stopping, |waited| match say_end(waited) {
         Ok(true) => {}
         Ok(false) => code = Code::NotSaved,
-        // The others are ended and told of all the same.
+        // The other sessions are still stopped and reported.
         Err(failure) => failed = failed.take().or(Some(failure)),
     });
     failed.map_or(Ok(code), Err)
 }
 
-/// Says what became of a session; whether its last turn is saved.
+/// Prints how a session ended; returns whether its last turn is saved.
 fn say_end(waited: Waited) -> Result<bool> {
     waited.notices.into_iter().for_each(say::notice);
     Ok(match waited.stopped? {
@@ -65,7 +65,7 @@ fn say_end(waited: Waited) -> Result<bool> {
     })
 }
 
-/// Every session that runs, or those in this folder and below it.
+/// Every running session, or those in this folder and below it.
 fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
     let below = if here { Some(context.engine.environment.folder()?) } else { None };
     let running = context.engine.running(below)?;
@@ -75,7 +75,7 @@ fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
     Ok(running.places)
 }
 
-/// Whether its last turn is proven saved, or there was nothing to save. Says so when it is not.
+/// Whether its last turn is proven saved, or there was nothing to save. Prints a line when it is not.
 pub fn say_whether_saved(view: &View) -> bool {
     let saved = is_saved(view);
     if !saved {
@@ -84,7 +84,7 @@ pub fn say_whether_saved(view: &View) -> bool {
     saved
 }
 
-/// Says that its last turn is not saved, and where it is.
+/// The line that its last turn is not saved, and where it can be read.
 pub fn not_saved(view: &View) -> String {
     format!("{}: the last turn is not in the agent's transcript; read it with: ostler logs {}", called(view), view.id)
 }

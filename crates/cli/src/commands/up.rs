@@ -52,11 +52,11 @@ fn not_loaded(error: LoadError) -> Failure {
     }
 }
 
-/// What becomes of an earlier run of the file.
+/// What is done with an earlier run of the file.
 enum Earlier {
-    /// It goes on.
+    /// The earlier run continues.
     Continue(Place, Box<Up>),
-    /// There is a new one, for which the results of an earlier one count.
+    /// A new run starts; the results of an earlier one count.
     New(Option<ostler_core::id::SessionId>),
 }
 
@@ -82,7 +82,7 @@ fn continued(context: &Context, plan: &Up, fresh: bool) -> Result<Earlier> {
     if fresh || place.archived {
         return Ok(Earlier::New((!fresh).then_some(place.id)));
     }
-    // All of its processes were killed: it goes on where its record says.
+    // All of its processes were killed: it continues from its record.
     if same && view.outcome.as_ref().is_none_or(|outcome| outcome.kind == Kind::Lost) {
         engine.resume_once(&place, Resume::default(), &mut notice)?;
         return Ok(Earlier::Continue(place, Box::new(earlier)));

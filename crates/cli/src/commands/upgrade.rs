@@ -1,4 +1,4 @@
-//! `ostler upgrade`: replace the keepers of running sessions by those of this binary.
+//! `ostler upgrade`: replaces the keepers of running sessions with keepers of this binary.
 
 use super::several;
 use crate::args::Upgrade;

@@ -1,4 +1,4 @@
-//! `ostler wait`: block, without polling, until sessions are where you want them.
+//! `ostler wait`: block, without polling, until sessions have reached a state.
 
 use crate::args::{Until, Wait};
 use crate::context::Context;
@@ -16,7 +16,7 @@ use std::time::Instant;
 pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let duration = |text: &Option<String>| text.as_deref().map(parse_duration).transpose().map_err(Failure::usage);
     let limit = duration(&args.timeout)?.or(duration(&args.poll)?);
-    // A group has ended when its job has, also with members that do not exist yet.
+    // A group has ended when its job has ended, even while members do not exist yet.
     let to_the_end = args.until == Until::Ended && !args.any;
     let select = || match to_the_end {
         true => context.engine.select_to_the_end(&args.ids),
@@ -35,12 +35,12 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let mut wait =
         wait::Wait { until, any: args.any, through_questions: args.through_questions, limit, last: args.json };
     let (over, waited) = loop {
-        // The folder of each and a connection to its keeper, and some for the looks.
+        // For each session its folder and a connection to its keeper, and some more for reading.
         ostler_engine::process::allow_descriptors(2 * places.len() as u64 + 128);
         let before = places.len();
         let (over, waited) = context.engine.wait(places, &wait)?;
         places = if over == Over::Reached && to_the_end { select()? } else { Vec::new() };
-        // Members of a group that were started meanwhile.
+        // More places than before: members of a group were started meanwhile, and are waited for.
         if places.len() <= before {
             break (over, waited);
         }
@@ -53,7 +53,7 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     }
 }
 
-/// What a script is told about where a session has come.
+/// The exit code for what a session has reached.
 fn code(waited: &Waited) -> Option<Code> {
     Some(match waited.reached.as_ref()? {
         Reached::Ended => waited.view.outcome.as_ref().map_or(Code::Succeeded, Code::of),
@@ -64,7 +64,7 @@ fn code(waited: &Waited) -> Option<Code> {
     })
 }
 
-/// What it asks, and how to answer it.
+/// Prints what it asks, and how to answer.
 pub fn report_question(view: &View) -> Result<()> {
     let Some(ask) = &view.asking else {
         return Ok(());
@@ -73,7 +73,7 @@ pub fn report_question(view: &View) -> Result<()> {
     say!("{} status=asking: {question}; answer: {}", view.id, how_to_answer(view))
 }
 
-/// What has ended, and what asks: the latter is for a person, and how to answer it is said.
+/// Prints the sessions that have ended and those that ask, for the latter also how to answer.
 fn report_questions(args: &Wait, waited: &[Waited]) -> Result<Code> {
     for one in waited.iter().filter(|one| one.asks || one.reached.is_some()) {
         let view = &one.view;
@@ -95,11 +95,11 @@ fn report(args: &Wait, waited: &[Waited]) -> Result<Code> {
         }
     }
     let code = worst(waited.iter().filter_map(code));
-    // "Lost" is what a poller must not take for "still running".
+    // With --poll the exit code 0 can mean "still running", and a script must not mistake a lost session for that.
     Ok(if args.poll.is_some() && code == Code::Lost { Code::TimedOut } else { code })
 }
 
-/// Of several results the one that a script must not miss.
+/// Of several results the most serious, which a script must not miss.
 fn worst(codes: impl Iterator<Item = Code>) -> Code {
     let rank = |code: &Code| match code {
         Code::Succeeded => 0,
@@ -147,8 +147,8 @@ fn time_is_up(args: &Wait, waited: &[Waited]) -> Result<Code> {
     })
 }
 
-/// Nothing of it works any more, and how it ended is not written down yet. An agent with one process per message has none
-/// between two, and is well.
+/// No process of it is left, and its outcome is not written yet. An agent with one process per message has no process
+/// between two messages; that is not this case.
 fn is_gone(view: &View) -> bool {
     !view.alive && view.state == Phase::Stopping
 }
@@ -161,7 +161,7 @@ fn line(view: &View) -> String {
     ostler_screen::printable(&words).into_owned()
 }
 
-/// How the last turn of a session that goes on went: what `--until turn` waits for.
+/// How the last turn of a running session went: what `--until turn` waits for.
 fn turn_words(view: &View) -> String {
     let Some(turn) = &view.last_turn else {
         return String::new();

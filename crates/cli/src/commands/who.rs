@@ -1,4 +1,4 @@
-//! `ostler who`: every process that holds a conversation, ours or not, named so that a person can find it.
+//! `ostler who`: every process that uses a conversation, ours or not, described so that a person can find it.
 
 use super::foreign::command_words;
 use crate::args::Who;

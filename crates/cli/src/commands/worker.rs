@@ -1,4 +1,4 @@
-//! `ostler worker`: works on the newest state of a branch, whenever that moves.
+//! `ostler worker`: works on the newest state of a branch, whenever the branch moves.
 
 use super::job_follow;
 use super::looping::failure;
@@ -19,7 +19,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     if !repository.has_branch(&branch).map_err(ostler_engine::Error::from)? {
         return Err(Failure::usage(format!("there is no branch {branch:?}; name another one with --branch")));
     }
-    // What it does is paid for before it lands.
+    // Checked now: its work costs money before it lands.
     repository.check_identity().map_err(ostler_engine::Error::from)?;
     let files = if args.agents.is_empty() { worker::usual(&repository.root) } else { args.agents };
     if files.is_empty() {

@@ -1,4 +1,4 @@
-//! `ostler worktree`: the git worktrees of sessions, and removing them.
+//! `ostler worktree`: lists the git worktrees of sessions, and removes them.
 
 use super::ls::{state_word, tilde};
 use crate::args::{Worktree, WorktreeAction};
@@ -45,10 +45,10 @@ fn row(tree: &Tree, style: Style) -> Vec<Cell> {
         Some(view) => (view.id.to_string(), state_word(view).1),
         None => ("-".to_owned(), "-".to_owned()),
     };
-    let work = match tree.path.is_dir() {
-        _ if tree.removing => "being removed; to finish that: ostler worktree gc".to_owned(),
-        true => tree.loss.words(),
-        false => format!("{}; its folder is gone", tree.loss.words()),
+    let work = match (tree.removing, tree.folder_is_gone) {
+        (true, _) => "being removed; to finish that: ostler worktree gc".to_owned(),
+        (false, false) => tree.loss.words(),
+        (false, true) => format!("{}; its folder is gone", tree.loss.words()),
     };
     vec![
         Cell::painted(&tree.name, style, Style::bold),

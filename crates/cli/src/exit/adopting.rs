@@ -1,4 +1,4 @@
-//! Advice about conversations that are not adopted.
+//! Advice about refusals to adopt a conversation.
 
 use super::Code;
 use crate::commands::ls::tilde;

@@ -1,4 +1,5 @@
-//! Every error of the engine as a person sees it: its exit code and its one line. Read the snapshot aloud when it changes.
+//! Every error of the engine as a person sees it: its exit code and its one line. Read the snapshot aloud when it
+//! changes.
 
 use super::Failure;
 use ostler_core::id::SessionId;
@@ -157,7 +158,7 @@ fn of_conversations() -> Vec<Error> {
     resume.chain(adopt.into_iter().map(Error::from)).chain(logs.into_iter().map(Error::from)).collect()
 }
 
-/// All but those that only pass another error on.
+/// All errors except those that only pass on another error.
 fn of_the_engine() -> Vec<Error> {
     vec![
         Error::Output(io::Error::from_raw_os_error(28)),
@@ -278,6 +279,7 @@ fn of_the_engine() -> Vec<Error> {
         Error::Left,
         Error::TreeInUse { session: session() },
         Error::NoWorktree { session: session() },
+        Error::NothingChanged { session: session() },
         Error::StillWorks { session: session() },
         Error::NothingToHandOver { session: session() },
         Error::CannotOnlyRead { agent: text("acp") },
@@ -315,7 +317,7 @@ fn every_error_says_what_is_wrong_and_what_to_do() {
     errors.extend(of_launching());
     errors.extend(of_conversations());
     let shown: BTreeSet<String> = errors.iter().map(variant).collect();
-    // Made from a file that cannot be read, and only there.
+    // `Config` is only made when a file cannot be read, so it has no example here.
     let missing: Vec<&str> = variants().filter(|name| *name != "Config" && !shown.contains(*name)).collect();
     assert!(missing.is_empty(), "no example of {missing:?}");
 
@@ -332,7 +334,7 @@ fn every_error_says_what_is_wrong_and_what_to_do() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// How the source calls this error.
+/// The name of this error in the source.
 fn variant(error: &Error) -> String {
     format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
 }

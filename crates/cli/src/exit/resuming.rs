@@ -1,4 +1,4 @@
-//! Advice about conversations that are not continued or copied.
+//! Advice about refusals to resume or to fork.
 
 use super::Code;
 use ostler_engine::resume::{ForkRefusal, ResumeRefusal};

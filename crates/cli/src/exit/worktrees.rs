@@ -1,4 +1,4 @@
-//! Advice about what git does not do, and about worktrees that stay.
+//! Advice about errors of git, and about worktrees that are not removed.
 
 use super::Code;
 use ostler_engine::worktrees::{GitError, Loss};
@@ -65,10 +65,10 @@ pub fn advice(error: &GitError) -> (Code, String) {
     }
 }
 
-/// What can be done about a worktree that has something which is nowhere else.
+/// What can be done about a worktree with something that exists nowhere else.
 pub fn about_loss(name: &str, loss: &Loss) -> (Code, String) {
     let hint = match loss.has_work() {
-        _ if loss.unreadable.is_some() => "repair what keeps git from reading it first".to_owned(),
+        _ if loss.unreadable.is_some() => "first repair what prevents git from reading it".to_owned(),
         true => format!("commit and merge it, or save and remove it: ostler worktree rm --force {name}"),
         false => "end them or let them leave it first".to_owned(),
     };

@@ -1,4 +1,4 @@
-//! A question as people see it, in one line or in full: what [`ostler_core::asking`] makes of it, in colour.
+//! A question as a person sees it, in one line or in full: what [`ostler_core::asking`] makes of it, in colour.
 
 use super::style::Style;
 use ostler_core::asking::{RowKind, Shown};
@@ -6,10 +6,10 @@ use ostler_core::fact::Ask;
 use ostler_core::record::Mode;
 use ostler_core::view::View;
 
-/// How wide a line may be where no window says so.
+/// How wide a line may be where there is no window.
 pub const UNSEEN: usize = 240;
 
-/// In one line of at most so many columns.
+/// In one line of at most this many columns.
 pub fn in_a_line(ask: &Ask, style: Style, columns: usize) -> String {
     let line = Shown::of(ask).line(columns);
     if line.said.is_empty() { line.asked } else { format!("{}{}", line.asked, style.dim(&line.said)) }
@@ -29,7 +29,7 @@ pub fn lines_in_full(ask: &Ask, style: Style, columns: usize) -> Vec<String> {
     Shown::of(ask).full(columns).into_iter().map(|row| paint(row.kind, &row.text)).collect()
 }
 
-/// The command that answers it. In a terminal it asks on its own screen, and is answered there.
+/// The command that answers it. A session with a terminal asks on its own screen, and is answered there.
 pub fn how_to_answer(view: &View) -> String {
     match view.mode {
         Mode::Terminal => format!("ostler attach {}", view.id),

@@ -1,5 +1,5 @@
-//! What a session is called in a sentence: by its name, with the id behind it, or by its id alone. Commands in a hint take
-//! the id: it is one word, and stays the same when the name changes.
+//! What a session is called in a sentence: its name followed by the id, or its id alone. Commands in a hint take the
+//! id: it is one word, and stays the same when the name changes.
 
 use ostler_core::view::View;
 use ostler_engine::{Place, SessionRef};
@@ -9,7 +9,7 @@ pub fn called(view: &View) -> String {
     SessionRef::from(view).to_string()
 }
 
-/// The same for a session that nobody has looked at yet. One whose record cannot be read is called by its id.
+/// The same for a session that was not read yet. A session whose record cannot be read is called by its id.
 pub fn called_at(place: &Place) -> String {
     SessionRef::at(place).to_string()
 }

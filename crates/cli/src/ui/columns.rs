@@ -6,19 +6,20 @@ use super::table::Cell;
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub head: &'static str,
-    /// Below this it is not worth showing; shorter contents need less.
+    /// With less than this it is not worth showing; shorter contents need less.
     pub min: usize,
-    /// It never gets more than this, however wide the window is.
+    /// The column never gets more than this, however wide the window is.
     pub max: usize,
-    /// Where there is no room for all, the columns with the highest number go first; 0 stays.
+    /// When there is no room for all, the columns with the highest number are left out first; 0 is never left out.
     pub spare: u8,
 }
 
 /// Between two columns.
 pub const GAP: usize = 2;
 
-/// Leaves out the columns for which there is no room and cuts the cells of the others. `rows` have a cell for each column.
-/// Without a width nothing is left out: scripts get the same columns always. Returns whether the last column has stayed.
+/// Leaves out the columns for which there is no room and cuts the cells of the others. `rows` have a cell for each
+/// column. Without a width nothing is left out, so scripts always get the same columns. Returns whether the last column
+/// is still there.
 pub fn fit(columns: &[Column], rows: &mut [Vec<Cell>], width: Option<usize>) -> bool {
     let natural: Vec<usize> = (0..columns.len())
         .map(|place| rows.iter().map(|row| row[place].width()).max().unwrap_or(0).min(columns[place].max))
@@ -42,7 +43,7 @@ pub fn fit(columns: &[Column], rows: &mut [Vec<Cell>], width: Option<usize>) -> 
     for &place in &kept {
         widths[place] = Some(needs(place));
     }
-    // What is left goes to those that are cut, in turns.
+    // The remaining width goes to the columns that are cut, one by one in turn.
     let mut left = width.saturating_sub(taken(&kept));
     loop {
         let before = left;
@@ -60,7 +61,7 @@ pub fn fit(columns: &[Column], rows: &mut [Vec<Cell>], width: Option<usize>) -> 
     widths.last().is_some_and(Option::is_some)
 }
 
-/// Cuts each cell to its width; a column without one goes.
+/// Cuts each cell to its width; a column without a width is removed.
 fn cut(rows: &mut [Vec<Cell>], widths: &[Option<usize>]) {
     for row in rows {
         let cells = std::mem::take(row).into_iter().zip(widths);

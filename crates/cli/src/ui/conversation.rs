@@ -1,4 +1,4 @@
-//! A conversation as a person reads it: what was told, what the agent said and did.
+//! A conversation as a person reads it: the messages to the agent, and what the agent said and did.
 
 use super::asking::in_full;
 use super::style::Style;
@@ -11,22 +11,22 @@ use ostler_screen::{printable, printable_lines, printable_text};
 /// How many lines of a tool's output are shown.
 const TOOL_LINES: usize = 6;
 
-/// Before what a tool that failed came back with.
+/// The mark before the output of a tool that failed.
 const FAILED: char = '✘';
 
-/// Turns items into text. Remembers what has been shown piece by piece, so that the whole is not shown again.
+/// Turns items into text. Remembers streamed text that was already shown, so that it is not shown again as a whole.
 #[derive(Debug)]
 pub struct Talk {
     style: Style,
-    /// Text of the agent that was shown while it was being written.
+    /// Text of the agent that was shown while the agent wrote it.
     streamed: String,
-    /// The last piece of that ended with a carriage return, which has not been shown yet.
+    /// The last piece of that text ended with a carriage return, which has not been shown yet.
     returned: bool,
-    /// Why the last turn failed, when nothing was shown after that.
+    /// Why the last turn failed, when nothing was shown after it.
     ended_with: Option<String>,
     /// The question that was shown last.
     asked: Option<String>,
-    /// How wide what is broken into rows may be.
+    /// The width for text that is broken into rows.
     columns: usize,
 }
 
@@ -36,7 +36,7 @@ impl Talk {
         Talk { style, streamed: String::new(), returned: false, ended_with: None, asked: None, columns }
     }
 
-    /// A question in full, unless it is the last that was shown: who answers must have it before them.
+    /// A question in full, unless it was the last one shown: the person who answers must see it.
     pub fn show_again(&mut self, ask: &Ask) -> String {
         if self.asked.as_deref() == Some(ask.request.as_str()) { String::new() } else { self.question(ask) }
     }
@@ -49,12 +49,12 @@ impl Talk {
         format!("{} {}", self.style.yellow(MARK), in_full(ask, self.style, room))
     }
 
-    /// Why the last turn failed, when that is the last that was shown.
+    /// Why the last turn failed, when that was the last thing shown.
     pub fn ended_with(&self) -> Option<&str> {
         self.ended_with.as_deref()
     }
 
-    /// What the agent says goes to one side (standard output), everything about it to the other.
+    /// What the agent says goes to `said` (standard output), everything about it to `about`.
     pub fn show(&mut self, item: &Item, said: &mut String, about: &mut String) {
         let style = self.style;
         self.ended_with = None;
@@ -83,7 +83,7 @@ impl Talk {
                 if std::mem::take(&mut self.returned) {
                     text.insert(0, '\r');
                 }
-                // A line feed may follow with the next piece, and both are one line break.
+                // A line feed may follow with the next piece; together they are one line break.
                 if text.ends_with('\r') {
                     self.returned = true;
                     text.pop();
@@ -122,7 +122,7 @@ impl Talk {
                 }
                 for (index, line) in lines.iter().take(TOOL_LINES).enumerate() {
                     let line = cut(line, 200);
-                    // Not by its colour alone: a pipe has none.
+                    // Also marked by a sign, because a pipe has no colour.
                     let line = if *failed && index == 0 { format!("{FAILED} {line}") } else { line.to_string() };
                     about.push_str(&format!("  {}\n", if *failed { style.red(&line) } else { style.dim(&line) }));
                 }
@@ -176,7 +176,7 @@ impl Talk {
         }
     }
 
-    /// A subagent's conversation stands at the side, dimmed and with a mark; none of it is the answer.
+    /// A subagent's conversation is indented, dimmed and marked; none of it is the answer.
     fn show_below(&self, fact: &Fact, about: &mut String) {
         let mut all = String::new();
         let mut text = String::new();

@@ -12,7 +12,7 @@ pub fn spending(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Option<String>
 /// `$0.0158`, `<$0.0001`; `None` when it is unknown.
 pub fn dollars(cost_usd: Option<f64>) -> Option<String> {
     match cost_usd? {
-        // An agent that knows no price says that it cost nothing.
+        // An agent that does not know the price reports 0.
         cost if cost <= 0.0 => None,
         cost if cost < 0.000_05 => Some("<$0.0001".to_owned()),
         cost => Some(format!("${cost:.4}")),
@@ -22,7 +22,7 @@ pub fn dollars(cost_usd: Option<f64>) -> Option<String> {
 /// `$0.02`, `$13.20`, `<$0.01`: as much as a column of a list has room for.
 pub fn rounded(cost_usd: Option<f64>) -> Option<String> {
     match cost_usd? {
-        // An agent that knows no price says that it cost nothing.
+        // An agent that does not know the price reports 0.
         cost if cost <= 0.0 => None,
         cost if cost < 0.005 => Some("<$0.01".to_owned()),
         cost => Some(format!("${cost:.2}")),

@@ -1,4 +1,4 @@
-//! Colour on a terminal, none on a pipe, none where `NO_COLOR` asks for it.
+//! Colour on a terminal; none on a pipe or where `NO_COLOR` is set.
 
 use crate::context::variable;
 

@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 type Paint = fn(Style, &str) -> String;
 type Fit = Box<dyn Fn(usize) -> String + Send>;
 
-/// How wide the window is, if standard output is one.
+/// The width of the window, if standard output is a terminal.
 pub fn window() -> Option<usize> {
     let stdout = std::io::stdout();
     if stdout.is_terminal() {
@@ -17,13 +17,13 @@ pub fn window() -> Option<usize> {
     }
 }
 
-/// One cell: what is shown, and how it looks once it has its width.
+/// One cell: its text, and its style, which is applied after the text was cut to its width.
 pub struct Cell {
     text: String,
-    /// Of the text: a long table asks for it several times.
+    /// The width of the text, stored because a long table needs it several times.
     width: usize,
     paint: Option<(Style, Paint)>,
-    /// Makes it fit into so many columns, in place of a cut at its end.
+    /// Makes the text fit into a number of columns, instead of cutting its end.
     fit: Option<Fit>,
 }
 
@@ -34,7 +34,7 @@ impl Cell {
         Cell { width: text.width(), text, paint: None, fit: None }
     }
 
-    /// Of something that knows itself how to be shown in so many columns.
+    /// A cell whose text is made for its number of columns.
     pub fn fitting(columns: usize, fit: impl Fn(usize) -> String + Send + 'static) -> Cell {
         let whole = fit(columns);
         Cell { fit: Some(Box::new(fit)), ..Cell::new(&whole) }
@@ -44,7 +44,7 @@ impl Cell {
         Cell { paint: Some((style, paint)), ..Cell::new(text) }
     }
 
-    /// The same, further to the right behind a sign of ours.
+    /// The same, indented by a sign of ours.
     #[must_use]
     pub fn indented(mut self, sign: &str) -> Cell {
         self.text.insert_str(0, sign);
@@ -56,7 +56,7 @@ impl Cell {
         self.width
     }
 
-    /// The same in this width at most.
+    /// The same in at most this width.
     #[must_use]
     pub fn cut(mut self, room: usize) -> Cell {
         if self.width > room {
@@ -69,7 +69,7 @@ impl Cell {
         self
     }
 
-    /// Writes it as it looks, in this width at most.
+    /// Writes the cell with its style, in at most this width.
     fn show(&self, room: usize, into: &mut String) {
         let short = (self.width > room).then(|| cut(&self.text, room));
         let text = short.as_deref().unwrap_or(&self.text);
@@ -80,7 +80,7 @@ impl Cell {
     }
 }
 
-/// Lays rows out in columns. With a width, the last column is cut to fit and the others keep their own.
+/// Lays rows out in columns. With a width, the last column is cut to fit and the others keep their width.
 pub fn lay_out(rows: &[Vec<Cell>], width: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)

@@ -19,8 +19,8 @@ pub fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// How long a time that is shown beside a state stays true; `None`: until something happens. What rests says since when, which
-/// needs no clock.
+/// How long a time that is shown beside a state stays correct; `None`: until the next event. At rest it says since
+/// when, which stays correct as time passes.
 pub fn stays_true(state: Phase, since: Timestamp, now: Timestamp) -> Option<Duration> {
     let millis = u64::try_from(now.duration_since(since).as_millis()).unwrap_or(0);
     let step = match state {
@@ -36,13 +36,13 @@ pub fn stays_true(state: Phase, since: Timestamp, now: Timestamp) -> Option<Dura
     Some(Duration::from_millis(step - millis % step))
 }
 
-/// Since when, for what rests: the time of the day, or after most of a day the day.
+/// Since when, for a session at rest: the time of day, or the day when that was most of a day ago.
 pub fn clock(since: Timestamp, now: Timestamp) -> String {
     let format = if now.duration_since(since).as_secs() < 20 * 3600 { "%H:%M" } else { "%-d %b" };
     since.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
-/// When something will be: the time of the day, with the day when that is not today.
+/// A future time: the time of day, with the date unless it is today.
 pub fn start_time(at: Timestamp, now: Timestamp) -> String {
     let zoned = at.to_zoned(TimeZone::system());
     let today = now.to_zoned(TimeZone::system()).date() == zoned.date();

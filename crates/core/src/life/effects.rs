@@ -2,13 +2,13 @@
 
 use super::limits::Reached;
 use super::state::{Conversation, Process, State, Tree, Until};
-use super::stop_steps::Leaving;
+use super::stop_steps::ExitDue;
 use crate::event::StopHow;
 use crate::outcome::Exit;
 use crate::record::{Channel, Lines, Tty};
 use crate::start_when::Begin;
 
-/// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
+/// Something for the keeper to do. When it is done, an event says so, and the effect is no longer wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Put this message into the agent's input.
@@ -25,7 +25,7 @@ pub enum Effect {
     Limit { reached: Reached },
     /// The wait is over: note it.
     EndWait,
-    /// Put what the agent goes on with among its messages.
+    /// Add the message with which the agent continues to its messages.
     Continue,
     /// Reserve the id of a session in which another agent continues; then start that session.
     HandOver,
@@ -33,47 +33,48 @@ pub enum Effect {
     Interrupt,
     /// Find the end of the conversation in the agent's transcript; give up at that time (milliseconds since boot).
     Prove { until_ms: u64 },
-    /// Ask the process to leave, as it likes to be asked.
+    /// Ask the process to exit, in the way that its plan says.
     AskToLeave,
     /// Send the agent this signal.
     Signal { signal: i32 },
-    /// See what is left of the tree; when nothing is, collect the last output.
+    /// See which processes are left running; when none is, collect the last output.
     LookAtTree,
-    /// Tell what is left to go, or kill it.
+    /// Ask the processes that are left to exit, or kill them.
     ClearTree { forced: bool },
     /// Write the outcome.
     Conclude,
-    /// Everything is done: holder and keeper leave.
+    /// Everything is done: holder and keeper exit.
     Finish,
-    /// Look at the clock again then.
+    /// Look again at this time, in milliseconds since boot.
     WakeAt { ms: u64 },
-    /// End the wait when the clock that people read shows this, in seconds since 1970.
+    /// End the wait when the wall clock shows this, in seconds since 1970.
     WakeAtTime { second: i64 },
 }
 
-/// Who wants a session to stop that is told so by a signal to its helpers.
+/// The name under which a stop is noted that was requested by a signal to the session's helpers.
 pub const SYSTEM: &str = "the system";
 
-/// What a keeper says of an agent whose input and output are gone, because both helpers that held them were killed at once.
+/// What a keeper reports of an agent whose input and output are gone, because both helpers that held them were killed
+/// at once.
 pub const CONNECTION_LOST: &str = "holder and keeper were killed at once, and the agent's input and output with them";
 
-/// How long an interrupt may take to end a process that is the turn, before it is told more plainly.
+/// How long an interrupt may take to end a process that runs one turn, before the process is sent a signal.
 const INSIST_MS: u64 = 3000;
 /// How long a typed message may take to begin a turn.
-const HOPE_MS: u64 = 3000;
-/// How long what is left behind may take between being told to go and being killed.
+const UNCONFIRMED_MS: u64 = 3000;
+/// How long processes that are left may take between the request to exit and being killed.
 const CLEAR_MS: u64 = 1000;
 /// How long a dead agent's transcript is waited for: another process may still be writing it.
 const LAST_LOOK_MS: u64 = 200;
-/// How long an agent may take to leave that is told so by the machine itself. Measured: 30 to 200 ms.
-const ON_ITS_WAY_OUT_MS: u64 = 500;
-/// How much later than the agent we may hear that the machine shuts down: everybody is told, in any order.
+/// How long an agent may take to exit when the machine that shuts down tells it to. Measured: 30 to 200 ms.
+const EXITING_MS: u64 = 500;
+/// How much later than the agent we may be told that the machine shuts down: all processes are told, in any order.
 const SHUTDOWN_MS: u64 = 1000;
 
 impl State {
-    /// What is to be done now. Empty for a reader, who only wants to know the state.
+    /// What is to be done now. A reader needs only the state and ignores this.
     #[must_use]
-    pub fn wanted(&self, now_ms: u64) -> Vec<Effect> {
+    pub fn effects(&self, now_ms: u64) -> Vec<Effect> {
         if self.outcome.is_some() {
             return vec![Effect::Finish];
         }
@@ -86,7 +87,7 @@ impl State {
             Process::Running { .. } => match self.begin {
                 Begin::Begun => effects.extend(self.while_it_runs(now_ms)),
                 Begin::Queued => effects.extend(self.stop.iter().map(|_| Effect::Withdraw)),
-                // It has nothing to say and nothing to save.
+                // The waiting process has no output and nothing to save.
                 Begin::Never { .. } if self.steps.killed => {}
                 Begin::Never { .. } => effects.push(Effect::Signal { signal: 9 }),
             },
@@ -95,7 +96,7 @@ impl State {
         effects
     }
 
-    /// What a session wants that waits for a usage limit.
+    /// The effect for a session that waits for a usage limit.
     fn while_it_waits(&self, now_ms: u64) -> Option<Effect> {
         let wait = self.wait.as_ref().filter(|_| self.waits_for_limit())?;
         Some(match wait.until {
@@ -112,7 +113,7 @@ impl State {
         }
         let mut effects = Vec::new();
         if self.breaks_off() && self.interrupt.sent_ms().is_none() {
-            effects.push(match self.left_to_the_agent_until() {
+            effects.push(match self.not_interrupted_before() {
                 Some(ms) if now_ms < ms => Effect::WakeAt { ms },
                 Some(_) | None => Effect::Interrupt,
             });
@@ -121,12 +122,12 @@ impl State {
             effects.push(Effect::EndInput);
         }
         effects.extend(self.insist_on_interrupt(now_ms));
-        effects.extend(self.stop_hoping(now_ms));
-        match self.leaves_from(now_ms) {
-            Leaving::Now { since_ms, kill_ms } => effects.extend(self.shutdown_steps(since_ms, kill_ms, now_ms)),
-            Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
-            Leaving::ByItself => {}
-            Leaving::No => {
+        effects.extend(self.give_up_unconfirmed_turn(now_ms));
+        match self.exit_due(now_ms) {
+            ExitDue::Now { since_ms, kill_ms } => effects.extend(self.shutdown_steps(since_ms, kill_ms, now_ms)),
+            ExitDue::At { ms } => effects.push(Effect::WakeAt { ms }),
+            ExitDue::ByItself => {}
+            ExitDue::No => {
                 effects.extend(self.while_it_waits(now_ms));
                 effects.extend(self.next_message().map(|n| Effect::Feed { n }));
             }
@@ -134,14 +135,15 @@ impl State {
         effects
     }
 
-    /// A machine that shuts down tells the agent as well. One that is on its way out has written its transcript already, and
-    /// what an interrupt would make it say would be lost: only one that stays has to be interrupted.
-    fn left_to_the_agent_until(&self) -> Option<u64> {
+    /// A machine that shuts down tells the agent as well. An agent that is exiting has already written its transcript,
+    /// and its answer to an interrupt would be lost: only an agent that stays has to be interrupted.
+    fn not_interrupted_before(&self) -> Option<u64> {
         let shutdown = self.stop.as_ref().filter(|stop| stop.by == SYSTEM && self.interrupt.by.is_none())?;
-        Some(shutdown.at_ms.saturating_add(ON_ITS_WAY_OUT_MS))
+        Some(shutdown.at_ms.saturating_add(EXITING_MS))
     }
 
-    /// Where the process is the turn, an interrupt that does not end it is followed by signals: its end is all that was asked for.
+    /// Where a process runs one turn, an interrupt that does not end it is followed by signals: the end of the process
+    /// is what was asked for.
     fn insist_on_interrupt(&self, now_ms: u64) -> Option<Effect> {
         let insists = self.takes_one_turn() && self.stop.is_none() && self.turn_running();
         let sent_ms = self.interrupt.sent_ms().filter(|_| insists)?;
@@ -155,10 +157,10 @@ impl State {
         }
     }
 
-    /// A typed message that began no turn (a command of the agent's own, a key pressed in a menu) must not look like one
-    /// for ever.
-    fn stop_hoping(&self, now_ms: u64) -> Option<Effect> {
-        let until_ms = self.mail.delivered_ms().saturating_add(HOPE_MS);
+    /// A typed message that began no turn (a command of the agent's own, a key pressed in a menu) must not look like a
+    /// turn for ever.
+    fn give_up_unconfirmed_turn(&self, now_ms: u64) -> Option<Effect> {
+        let until_ms = self.mail.delivered_ms().saturating_add(UNCONFIRMED_MS);
         match (self.turn_is_unconfirmed() && self.feeding().is_none(), now_ms >= until_ms) {
             (false, _) => None,
             (true, true) => Some(Effect::GiveUpTurn),
@@ -169,7 +171,7 @@ impl State {
     pub(super) fn has_something_to_save(&self) -> bool {
         match self.plan.channel {
             Channel::Lines(_) | Channel::Tty(Tty::Hooks) => self.last_turn().is_some() || self.turn_running(),
-            // Who only draws tells of no turn, but what was typed for somebody must not be lost.
+            // A program that only draws reports no turns, but a message that was typed into it must not be lost.
             Channel::Tty(Tty::Nothing) => self.last_fed().is_some(),
             Channel::Command => false,
         }
@@ -194,7 +196,7 @@ impl State {
             Tree::Empty => {}
         }
         if self.has_something_to_save() && self.saved.is_none() {
-            // Nothing of it lives any more. The one who had it killed does not wait for processes that are not of the session.
+            // None of its processes is alive any more. After a kill, processes outside the session are not waited for.
             let killed = self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
             let patience = if killed { 0 } else { LAST_LOOK_MS };
             return vec![Effect::Prove { until_ms: self.exit_ms().saturating_add(patience) }];
@@ -222,7 +224,7 @@ impl State {
     }
 
     fn clear_what_is_left(&self, now_ms: u64) -> Vec<Effect> {
-        // Where the agent had to be killed, the time for asking is over.
+        // If the agent had to be killed, the processes that it left are not asked any more.
         let killing = self.steps.killed || self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
         let lingers = if self.stop.is_some() { 0 } else { self.plan.linger_ms };
         let limit = self.exit_ms().saturating_add(lingers);
@@ -234,12 +236,12 @@ impl State {
     }
 }
 
-/// What was told to go at `told_ms` is killed when it stays.
+/// Processes that were asked to exit at `told_ms` are killed if they stay.
 fn clear_what_stays(told_ms: u64, forced: bool, now_ms: u64) -> Vec<Effect> {
     let kill_ms = told_ms.saturating_add(CLEAR_MS);
     if now_ms >= kill_ms && !forced {
         return vec![Effect::ClearTree { forced: true }];
     }
-    // Once killed they only have to be collected; what is stuck in the kernel is looked for again and again.
+    // Once killed, they only have to be collected; a process that is stuck in the kernel is looked for again and again.
     vec![Effect::LookAtTree, Effect::WakeAt { ms: kill_ms.max(now_ms.saturating_add(100)) }]
 }

@@ -1,4 +1,4 @@
-//! Drives the life cycle through every order of events and holds it to its invariants.
+//! Drives the life cycle through events in every order and checks its invariants.
 
 use super::{Conversation, Effect, State, step};
 use crate::event::{Entry, Event, StopHow};
@@ -51,7 +51,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             turn_timeout_ms,
             budget_usd,
             max_turns,
-            // Of a session that was new when it was given them, and of one that was not.
+            // For limits that were set when the session was new, and for limits that were set later.
             budget_from_usd: budget_usd.filter(|usd| *usd > 0.5).map(|_| 0.0),
             turns_from: max_turns.filter(|turns| turns % 2 == 0).map(|_| 0),
             on_limit,
@@ -122,7 +122,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Whether only the program itself can say so.
+/// Whether only the program itself can report this.
 fn is_said(event: &Event) -> bool {
     matches!(
         event,
@@ -137,8 +137,8 @@ fn is_said(event: &Event) -> bool {
     )
 }
 
-/// What a dutiful keeper answers to an effect.
-fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
+/// The event that a correct keeper writes for an effect.
+fn event_for(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
         Effect::Feed { n } => Some(if state.feeding().is_some() {
             Event::Delivered { n }
@@ -164,7 +164,7 @@ fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
             None => Event::HandingOver { agent: "t".to_owned(), id: SessionId::from_random(7) },
             Some(_) => Event::HandedOver,
         }),
-        // A clock of its own: a second of the day is a thousand milliseconds since boot here.
+        // The clock of this test: second 1 of the wall clock is 1000 milliseconds since boot.
         Effect::WakeAtTime { second } => {
             (now_ms >= u64::try_from(second).unwrap_or(0) * 1000).then(|| Event::WaitOver { by: "ostler".to_owned() })
         }
@@ -183,7 +183,7 @@ struct World {
 }
 
 impl World {
-    /// One of which nothing has happened.
+    /// A world in which nothing has happened yet.
     fn empty(plan: Plan) -> World {
         let state = State::new(plan);
         World { state, now_ms: 0, run: 1, outcomes: 0, requested: false, began: Vec::new() }
@@ -195,7 +195,7 @@ impl World {
         world
     }
 
-    /// One whose program waits.
+    /// A world whose program waits to be started.
     fn queued(plan: Plan) -> World {
         let mut world = World::empty(plan.clone());
         world.happens(Event::Queued { plan });
@@ -250,7 +250,7 @@ impl World {
         effects
     }
 
-    /// The outcome of this run, and then the next one.
+    /// Ends this run with its outcome and starts the next one.
     fn next_run(&mut self) -> Vec<Effect> {
         self.began.push((self.now_ms, self.state.exit()));
         let (plan, now_ms) = (self.state.plan.clone(), self.now_ms);
@@ -259,7 +259,7 @@ impl World {
         self.happens(Event::Started { plan, continues: true })
     }
 
-    /// Does what is wanted until nothing more is.
+    /// Carries out effects until none is left. Returns when to look again.
     fn settle(&mut self, mut effects: Vec<Effect>) -> Option<u64> {
         for _ in 0..50 {
             let wake = effects.iter().find_map(|effect| match effect {
@@ -271,7 +271,7 @@ impl World {
                 effects = self.next_run();
                 continue;
             }
-            match effects.iter().find_map(|&effect| dutifully(effect, &self.state, self.now_ms)) {
+            match effects.iter().find_map(|&effect| event_for(effect, &self.state, self.now_ms)) {
                 Some(event) => effects = self.happens(event),
                 None => return wake,
             }
@@ -349,7 +349,7 @@ proptest! {
         let mut reported = false;
         for (event, pause) in events {
             world.now_ms += pause;
-            // A process that has ended says nothing more.
+            // A process that has ended reports nothing more.
             if world.state.has_exited() && matches!(event, Event::TurnEnded { .. }) {
                 continue;
             }
@@ -367,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn once_stop_is_wanted_a_deaf_agent_is_killed_at_the_end_of_the_grace(plan in plan(), grace in 0..8000u64, in_turn in any::<bool>()) {
+    fn after_a_stop_request_an_agent_that_does_not_react_is_killed_after_the_grace_period(plan in plan(), grace in 0..8000u64, in_turn in any::<bool>()) {
         let mut world = World::new(plan);
         if in_turn {
             world.happens(Event::TurnStarted);
@@ -389,7 +389,7 @@ proptest! {
     ) {
         let mut world = World::queued(plan);
         for (event, pause) in events {
-            // A program that waits says nothing.
+            // A program that waits reports nothing.
             if world.state.begin != Begin::Begun && is_said(&event) {
                 continue;
             }
@@ -425,7 +425,7 @@ proptest! {
     }
 
     #[test]
-    fn a_keeper_that_starts_anew_wants_what_its_predecessor_wanted(plan in plan(), events in prop::collection::vec(event(), 0..20)) {
+    fn a_replacement_keeper_derives_the_same_effects(plan in plan(), events in prop::collection::vec(event(), 0..20)) {
         let mut world = World::new(plan);
         for event in events {
             let wanted = world.happens(event);
@@ -483,7 +483,7 @@ proptest! {
                 Restart::OnFailure { .. } | Restart::Unknown => {}
             }
         }
-        // None lives long enough to have shown that it works.
+        // No run lasts long enough to have shown that it works.
         prop_assert!(u32::try_from(world.began.len()).is_ok_and(|began| began <= times));
     }
 }

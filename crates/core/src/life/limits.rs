@@ -1,7 +1,8 @@
 //! Limits that a person has set for a session: when one is reached, and what follows.
 //!
-//! Each is found from the state and the time alone, and acted on through an event that every version knows: a request to stop or to
-//! interrupt, made by ostler itself. So a limit is reached once, whichever keeper finds it, and the outcome says which it was.
+//! Each limit is found from the state and the time alone, and acted on through an event that every version knows: a
+//! request to stop or to interrupt, made by ostler itself. So a limit is reached once, whichever keeper finds it, and
+//! the outcome says which limit it was.
 
 use super::effects::Effect;
 use super::state::State;
@@ -13,7 +14,7 @@ use crate::limits::duration;
 pub enum Reached {
     /// The session has lasted long enough.
     Timeout,
-    /// Its turn has.
+    /// Its turn has lasted long enough.
     TurnTimeout,
     /// Enough turns are done, and there would be a further one.
     Turns,
@@ -23,15 +24,15 @@ pub enum Reached {
     TwiceTheBudget,
 }
 
-/// Who asks for it.
+/// The name under which ostler makes such a request.
 pub const BY: &str = "ostler";
-/// The word by which a limit of money is known from others.
+/// The word that identifies a limit of money.
 pub const BUDGET: &str = "budget";
-/// How long the agent may take to leave before it is killed.
+/// How long the agent may take to exit before it is killed.
 const GRACE_MS: u64 = 10_000;
 
 impl State {
-    /// What is reached, or when to look again.
+    /// The limit that is reached, or when to look again.
     pub(super) fn limit_reached(&self, now_ms: u64) -> (Option<Reached>, Option<u64>) {
         let rules = &self.plan.rules;
         if self.stop.is_some() || rules.is_none() || self.is_queued() {
@@ -73,12 +74,12 @@ impl State {
         between && self.turns_done() > 0 && (stays || again)
     }
 
-    /// Turns that count.
+    /// The turns that count for the limit.
     fn turns_done(&self) -> u32 {
         self.turns.saturating_sub(self.plan.rules.turns_from.unwrap_or(self.automatic.turns_before))
     }
 
-    /// Dollars that count, as far as they are known.
+    /// The dollars that count for the budget, as far as they are known.
     fn spent_usd(&self) -> f64 {
         self.spending.of_session().1.unwrap_or(0.0)
             - self.plan.rules.budget_from_usd.unwrap_or(self.automatic.usd_before)

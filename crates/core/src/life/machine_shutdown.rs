@@ -1,4 +1,5 @@
-//! A machine that shuts down tells everybody at once, in any order. No matter which process hears of it first, the session was stopped.
+//! A machine that shuts down tells all processes at once, in any order. Whichever process is told first, the session
+//! was stopped.
 
 use super::{Effect, SYSTEM, State, step};
 use crate::event::{Entry, Event, StopHow};
@@ -67,7 +68,7 @@ fn a_program_that_is_told_before_us_was_stopped_all_the_same() {
 }
 
 #[test]
-fn a_program_that_somebody_else_has_told_to_end_has_failed() {
+fn a_program_that_another_process_terminated_has_failed() {
     let mut world = World::new(Channel::Command);
     world.exits(TERMINATED);
     world.after(5000, Event::Tick);

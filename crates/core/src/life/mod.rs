@@ -2,15 +2,15 @@
 //!
 //! * [`State`] is what is known. It changes only by entries of the journal.
 //! * [`Effect`] is what the keeper should do now. Effects are derived from the state alone, so a keeper that was killed
-//!   loses nothing: its replacement folds the journal and wants the same things again. Whatever must not happen twice
-//!   is noted as an event before it is done, and is then no longer wanted.
+//!   loses nothing: its replacement folds the journal and derives the same effects again. What must not happen twice is
+//!   noted as an event before it is done, and is then no longer wanted.
 //!
-//! | process   | wants                                                                                             |
+//! | process   | effects                                                                                           |
 //! | --------- | ------------------------------------------------------------------------------------------------- |
 //! | starting  | nothing                                                                                           |
-//! | running   | deliver messages between turns; pass on interrupts; when it should leave: prove, ask, TERM, KILL  |
-//! | exited    | clear what it left behind, collect its last output, prove, conclude                               |
-//! | concluded | finish; for ever                                                                                  |
+//! | running   | deliver messages between turns; pass on interrupts; when it should exit: prove, ask, TERM, KILL   |
+//! | exited    | end the processes that it left, collect its last output, prove, conclude                          |
+//! | concluded | finish                                                                                            |
 
 mod effects;
 #[cfg(test)]
@@ -25,22 +25,22 @@ mod told;
 pub use effects::{CONNECTION_LOST, Effect, SYSTEM};
 pub use limits::{BUDGET, BY, Reached};
 pub use state::{
-    AutomaticRuns, Conversation, EndSteps, Fed, Given, Held, Interrupt, Keepers, LongLine, Mail, Message, Output,
-    Retrying, State, Stop, Typed, Unanswered, Until, Wait,
+    AutomaticRuns, Continues, Conversation, EndSteps, Fed, Given, Handover, Held, Interrupt, Keepers, LongLine, Mail,
+    Message, Output, Retrying, State, Stop, Typed, Unanswered, Until, Wait,
 };
 pub use told::event_of;
 
 use crate::event::Entry;
 use jiff::Timestamp;
 
-/// Takes one entry in and says what is to be done now.
+/// Applies one entry and returns what is to be done now.
 #[must_use]
 pub fn step(mut state: State, entry: &Entry) -> (State, Vec<Effect>) {
     let (before, since) = (state.phase(), state.since);
     state.apply(entry);
-    // What a reader has decoded by itself has no time; the time of the output says when that was.
+    // An entry that a reader has decoded itself has no time; the time of the output says when it happened.
     state.since =
         if state.phase() == before { since } else { Some(entry.at).filter(|at| *at != Timestamp::UNIX_EPOCH) };
-    let effects = state.wanted(entry.ms);
+    let effects = state.effects(entry.ms);
     (state, effects)
 }

@@ -29,14 +29,14 @@ use turn::{EndedTurn, TurnAtExit};
 pub use turn::{Interrupt, Retrying, Turn};
 pub use wait::{Until, Wait};
 
-/// So many tasks in its background are told apart; that there are any is all that matters.
+/// At most so many background tasks are listed: it matters only whether there are any.
 const TASKS_LIMIT: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub run: u32,
     pub plan: Plan,
-    /// When it came into its present phase, where an entry with a time said so.
+    /// When its present phase began, where an entry with a time said so.
     pub since: Option<Timestamp>,
     pub(super) process: Process,
     /// Whether its program was started.
@@ -44,11 +44,11 @@ pub struct State {
     pub begin: Begin,
     pub conversation: Conversation,
     pub native_id: Option<String>,
-    /// Where the agent writes it down, when it has told.
+    /// Where the agent stores the conversation, when it has reported that.
     pub transcript: Option<String>,
 
     pub mail: Mail,
-    /// The inbox has been worked through up to here.
+    /// The inbox has been processed up to here.
     pub inbox: u64,
 
     /// Finished turns, over all runs and of this one.
@@ -58,7 +58,7 @@ pub struct State {
     pub interrupt: Interrupt,
     /// What each turn has used.
     pub spending: Spending,
-    /// What goes on in its background, beside its turns.
+    /// Background tasks that run beside its turns.
     pub tasks: Vec<String>,
     /// Whether the newest turn is in the agent's transcript, when that is known.
     pub saved: Option<Saved>,
@@ -66,41 +66,41 @@ pub struct State {
     pub stop: Option<Stop>,
     pub steps: EndSteps,
     pub outcome: Option<Outcome>,
-    /// The runs that began by themselves, one after the other, and this is the newest of.
+    /// The sequence of runs that began automatically, of which this run is the newest.
     #[serde(default, rename = "row")]
     pub automatic: AutomaticRuns,
     /// The usage limit that the newest turn has reached.
     #[serde(default)]
     limited: Option<UsageLimit>,
-    /// It waits for that to be reset.
+    /// The wait for that limit to be reset.
     #[serde(default)]
     pub wait: Option<Wait>,
     /// Another agent continues instead.
     #[serde(default)]
     pub handover: Option<Handover>,
-    /// What it goes on with after its newest turn is among its messages.
+    /// The message with which it continues after its newest turn is among its messages.
     #[serde(default)]
     continuation: bool,
     /// Its wait is over, and the next run is to begin.
     #[serde(default)]
     proceeds: bool,
-    /// Somebody wants its next run to begin without a pause.
+    /// Its next run was asked to begin without a pause.
     #[serde(default)]
-    hurries: bool,
-    /// The driver of a job that has ended had written down a step in this run.
+    skips_pause: bool,
+    /// The process was the driver of a job and had recorded a step in this run.
     #[serde(default)]
     progress: bool,
 
     pub keepers: Keepers,
     pub alarm: Option<String>,
     pub output: Output,
-    /// What a job asks a person: its turns are not told, so these belong to none.
+    /// What a job asks a person. A job reports no turns, so these questions belong to no turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Ask>,
 }
 
 impl State {
-    /// A session of which nothing has happened yet.
+    /// A session in which nothing has happened yet.
     #[must_use]
     pub fn new(plan: Plan) -> State {
         let conversation = if plan.opens() { Conversation::Opening { no_answer: false } } else { Conversation::Open };
@@ -131,7 +131,7 @@ impl State {
             handover: None,
             continuation: false,
             proceeds: false,
-            hurries: false,
+            skips_pause: false,
             progress: false,
             keepers: Keepers::default(),
             alarm: None,
@@ -172,7 +172,7 @@ impl State {
     }
 
     pub(super) fn apply(&mut self, entry: &Entry) {
-        // Ended is final for a run: only the start of the next one is heard.
+        // The end is final for a run: after it, only the start of the next run, answers to requests and alarms count.
         let begins = matches!(&entry.event, Event::Started { .. } | Event::Queued { .. } | Event::NotStarted { .. });
         let starts = begins && entry.run > self.run;
         let concerns_inbox = entry.request.is_some() || matches!(&entry.event, Event::Alarm { .. });
@@ -234,7 +234,7 @@ impl State {
                 let at_ms = u64::try_from(entry.at.as_millisecond()).unwrap_or(0);
                 let typed = written.map_or_else(Typed::default, |written| Typed { written, at_ms });
                 self.mail.feed(*n, typed, Given { at_ms, out: heard_before, written: kept.clone() });
-                // What is typed begins a turn when the agent says so.
+                // A typed message begins a turn when the agent reports one.
                 self.begin_turn(heard_before, entry.ms, self.plan.channel != Channel::Tty(Tty::Hooks));
             }
             Event::Returned { n, place } => {
@@ -270,7 +270,7 @@ impl State {
                     *no_answer = true;
                 }
             }
-            // Only the first word counts: one that refuses may answer what was asked with it as well.
+            // Only the first answer counts: an agent that refuses may also answer what was asked together with it.
             Event::Opened { native_id } => {
                 if self.is_opening() {
                     self.conversation = Conversation::Open;
@@ -332,7 +332,7 @@ impl State {
                         self.interrupt.why.clone_from(why);
                     }
                     self.interrupt.request(by);
-                    // A command may need to be told more than once; an agent's turn ends, or it does not.
+                    // A command may need several interrupts; an agent's turn ends after the first one, or it does not.
                     if !self.plan.speaks().converses() {
                         self.interrupt.is_to_be_sent_again();
                     }
@@ -364,7 +364,7 @@ impl State {
                         self.turns += 1;
                         self.turns_of_run += 1;
                     }
-                    // What it wrote as it left may be the proof that was missing.
+                    // What it wrote while it exited may be the proof that was missing.
                     if self.saved == Some(Saved::Unverified) {
                         self.saved = None;
                     }
@@ -404,12 +404,12 @@ impl State {
         }
     }
 
-    /// The process is found gone, and nobody was there to write down when.
+    /// The process was found to be gone, and the time of its exit is unknown.
     pub fn found_gone(&mut self, exit: Exit) {
         self.process.exit(HowExited::Exit(exit), 0);
     }
 
-    /// `heard_before`: how far the agent had been understood before the line that tells of it.
+    /// `heard_before`: how far the output had been decoded before the line that reports the turn.
     fn begin_turn(&mut self, heard_before: u64, now_ms: u64, confirmed: bool) {
         let Process::Running { turn: turn @ None, .. } = &mut self.process else {
             return;
@@ -428,7 +428,7 @@ impl State {
         }
     }
 
-    /// The agent has told of the turn that its message was to begin. Nothing of it is saved yet.
+    /// The agent has reported the turn that its message was to begin. Nothing of this turn is saved yet.
     fn confirm_turn(&mut self) {
         let confirmed = match &mut self.process {
             Process::Running { turn: Some(turn), .. } => &mut turn.confirmed,
@@ -455,17 +455,18 @@ impl State {
         }
     }
 
-    /// The message that was being typed was never sent: it began no turn, and the one before it is the newest again.
+    /// The message that was being typed was never sent: it began no turn, and the message before it is the newest
+    /// again.
     fn unsend(&mut self) {
         self.mail.unsend();
         self.drop_unconfirmed_turn();
         if self.has_exited() {
-            // What was looked for in vain was this message.
+            // It was this message that was not found in the transcript.
             self.saved = None;
         }
     }
 
-    /// An agent that asks works on a turn.
+    /// An agent that asks is working on a turn.
     fn ask(&mut self, ask: &Ask, heard_before: u64, now_ms: u64) {
         if !self.is_running() {
             return;
@@ -488,7 +489,7 @@ impl State {
         let end = if interrupted { end.clone().after_interrupt(why) } else { end.clone() };
         let began_ms = self.turn_began_ms().unwrap_or(now_ms);
         if !self.has_turn() || !self.turn_is_confirmed() {
-            // Nobody saw it begin: what is known to be saved is an earlier one.
+            // The beginning of this turn was not observed: what is known to be saved is an earlier turn.
             self.saved = None;
         }
         self.drop_turn();

@@ -1,4 +1,4 @@
-//! How a process is ended: when it should leave, and the steps from asking to killing it.
+//! How a process is ended: when it should exit, and the steps from asking to killing it.
 
 use super::effects::Effect;
 use super::state::State;
@@ -6,10 +6,10 @@ use crate::event::StopHow;
 use crate::outcome::Saved;
 use crate::record::Ending;
 
-/// Whether the process should leave.
-pub(super) enum Leaving {
+/// Whether the process should exit.
+pub(super) enum ExitDue {
     No,
-    /// It will have to, but not before this.
+    /// It will have to exit, but not before this time.
     At {
         ms: u64,
     },
@@ -23,35 +23,35 @@ pub(super) enum Leaving {
 }
 
 impl State {
-    pub(super) fn leaves_from(&self, now_ms: u64) -> Leaving {
+    pub(super) fn exit_due(&self, now_ms: u64) -> ExitDue {
         let Some(stop) = &self.stop else {
-            // What was asked to leave reads no more. A message that comes now is for the next run.
+            // A process that was asked to exit reads no more. A message that comes now is for the next run.
             return if self.is_done() || self.steps.asked_ms.is_some() {
                 let since_ms = self.turn_ended_ms();
-                Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(self.plan.linger_ms.saturating_mul(2)) }
+                ExitDue::Now { since_ms, kill_ms: since_ms.saturating_add(self.plan.linger_ms.saturating_mul(2)) }
             } else {
-                Leaving::No
+                ExitDue::No
             };
         };
-        // However far it has come, it is over at the end of the grace.
-        let now = |since_ms| Leaving::Now { since_ms, kill_ms: stop.at_ms.saturating_add(stop.grace_ms) };
+        // Whichever step was reached, the process is killed at the end of the grace period.
+        let now = |since_ms| ExitDue::Now { since_ms, kill_ms: stop.at_ms.saturating_add(stop.grace_ms) };
         if !self.plan.speaks().converses() {
             return match stop.how {
-                StopHow::AfterTurn => Leaving::ByItself,
+                StopHow::AfterTurn => ExitDue::ByItself,
                 StopHow::Interrupt | StopHow::Kill => now(stop.at_ms),
             };
         }
         match (stop.how, self.turn_running()) {
-            (StopHow::AfterTurn, true) => Leaving::ByItself,
+            (StopHow::AfterTurn, true) => ExitDue::ByItself,
             (StopHow::AfterTurn, false) => {
                 let since_ms = stop.at_ms.max(self.turn_ended_ms());
-                Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(stop.grace_ms) }
+                ExitDue::Now { since_ms, kill_ms: since_ms.saturating_add(stop.grace_ms) }
             }
             (StopHow::Interrupt | StopHow::Kill, false) => now(stop.at_ms.max(self.turn_ended_ms())),
-            // The turn was told to end; half of the grace is for that.
+            // The turn was interrupted; half of the grace period is for that.
             (StopHow::Interrupt | StopHow::Kill, true) => {
                 let limit = stop.at_ms.saturating_add(stop.grace_ms / 2);
-                if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
+                if now_ms >= limit { now(limit) } else { ExitDue::At { ms: limit } }
             }
         }
     }
@@ -62,7 +62,7 @@ impl State {
         if self.has_something_to_save() && self.saved.is_none() && self.steps.asked_ms.is_none() {
             return vec![Effect::Prove { until_ms: half_way(since_ms) }];
         }
-        if self.ends_unheard() {
+        if self.is_killed_unasked() {
             return if self.steps.killed { Vec::new() } else { vec![Effect::Signal { signal: 9 }] };
         }
         let Some(asked_ms) = self.steps.asked_ms else {
@@ -85,9 +85,10 @@ impl State {
         }
     }
 
-    /// Asked to leave, an agent ends what goes on in its background, hears of that, and begins a turn about it that nobody
-    /// sees the end of. Where all that it said is proven to be saved, it is killed first, and its tasks after it.
-    fn ends_unheard(&self) -> bool {
+    /// An agent that is asked to exit ends its background tasks, is notified of their end, and begins a turn about it
+    /// whose end is never observed. If everything that it said is proven to be saved, the agent is killed first, and
+    /// its tasks after it.
+    fn is_killed_unasked(&self) -> bool {
         let open = !self.tasks.is_empty() && !self.turn_running();
         self.steps.asked_ms.is_none() && (self.steps.killed || (open && self.saved == Some(Saved::Verified)))
     }

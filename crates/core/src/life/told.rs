@@ -1,10 +1,10 @@
-//! Which of the facts that an agent tells change the life of its session.
+//! Which facts of an agent's output change the state of its session.
 
 use super::State;
 use crate::event::Event;
 use crate::fact::Fact;
 
-/// The facts that change the life of a session; the others are only for eyes.
+/// The event of a fact that changes the state of a session; the other facts are only displayed.
 #[must_use]
 pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     match fact {
@@ -14,7 +14,8 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Transcript { path } => Some(Event::Transcript { path }),
         Fact::Opened { native_id } => Some(Event::Opened { native_id }),
         Fact::NotOpened { reason } => Some(Event::NotOpened { reason }),
-        // An agent that speaks between turns has begun one by itself; not where its protocol has it answer for each.
+        // Output between turns means that the agent has begun a turn by itself, unless its protocol makes it answer for
+        // each turn.
         Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
             if !state.turn_running() && !state.plan.opens() =>
         {
@@ -33,7 +34,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         }),
         Fact::Limited(limit) => state.turn_running().then_some(Event::Limited { limit }),
         Fact::Retrying(retry) => state.turn_running().then_some(Event::Retrying { retry, err: None }),
-        // Whatever comes from the model is an answer.
+        // Anything that comes from the model is an answer.
         Fact::Saying { .. }
         | Fact::Said { .. }
         | Fact::Thought { .. }

@@ -1,5 +1,5 @@
-//! Makes keys of the bytes a terminal sends. Bytes may be cut anywhere; escape sequences of keys we do not use are
-//! swallowed whole; a paste is one thing, whatever it contains.
+//! Turns the bytes that a terminal sends into keys. Bytes may be cut anywhere. Escape sequences of keys that we do not
+//! use are ignored as a whole. A paste is one key, with any contents.
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Key {
@@ -19,7 +19,7 @@ pub enum Key {
 
 const PASTE_BEGINS: &[u8] = b"200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
-/// A longer escape sequence than this is none; what follows is read as keys again.
+/// A sequence longer than this is not an escape sequence; what follows is read as keys again.
 const LONGEST_SEQUENCE: usize = 32;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub struct Keys {
 enum State {
     #[default]
     Ground,
-    /// Within a character of several bytes.
+    /// Inside a character of several bytes.
     Character {
         bytes: Vec<u8>,
         length: usize,
@@ -62,7 +62,7 @@ impl Keys {
                     b'[' => self.state = State::Control { bytes: Vec::new() },
                     b'O' => self.state = State::Shift,
                     0x1b => self.state = State::Escape,
-                    // Alt and a key: not one of ours.
+                    // Alt and a key: not used.
                     _ => {}
                 }
                 None
@@ -120,7 +120,7 @@ impl Keys {
 
     fn character(&mut self, mut bytes: Vec<u8>, length: usize, byte: u8) -> Option<Key> {
         if !(0x80..=0xbf).contains(&byte) {
-            // A broken character; the byte that broke it is a key of its own.
+            // A broken character: the byte that broke it is read as a key.
             return self.ground(byte);
         }
         bytes.push(byte);

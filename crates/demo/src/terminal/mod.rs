@@ -1,9 +1,9 @@
-//! The terminal face: the agent draws its own screen, as the real ones do, so that keeping, detaching and attaching such
+//! The terminal face: the agent draws its own screen, as real agents do, so that keeping, detaching and attaching such
 //! a program can be shown and tested.
 //!
 //! It uses what makes terminal programs hard to keep: raw mode, the alternate screen, bracketed paste, a window title,
-//! redrawing at a new size. It gives the terminal back as it found it, however it leaves, unless it is killed. It
-//! draws only when something changed, and only the rows that did.
+//! redrawing at a new size. On exit it restores the state of the terminal, unless it is killed. It draws only when
+//! something changed, and only the rows that did.
 
 mod keys;
 mod text;
@@ -25,10 +25,10 @@ use crate::story::gist;
 use keys::{Key, Keys};
 use view::{Frame, Kind, Size, State, View};
 
-/// Keep the window's title for later, alternate screen, bracketed paste, no wrapping at the right edge.
+/// Save the window's title, use the alternate screen and bracketed paste, do not wrap at the right edge.
 const ENTER: &str = "\x1b[22;0t\x1b[?1049h\x1b[?2004h\x1b[?7l";
 const LEAVE: &str = "\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[23;0t";
-/// Between these a terminal shows nothing half drawn.
+/// Between these two a terminal does not show a half-drawn screen.
 const BEGIN_UPDATE: &str = "\x1b[?2026h\x1b[?25l";
 const END_UPDATE: &str = "\x1b[?25h\x1b[?2026l";
 
@@ -39,7 +39,7 @@ pub struct Terminal {
     keys: Keys,
     view: View,
     size: Size,
-    /// What the terminal shows; none when that is unknown.
+    /// What the terminal shows; `None` when that is unknown.
     shown: Option<Frame>,
     title: String,
 }
@@ -73,7 +73,7 @@ impl Terminal {
             shown: None,
             title: String::new(),
         };
-        // Somebody who reads slowly sees the first screen a moment later, with the first key.
+        // If this fails because the reader is slow, the first screen is drawn with the first key.
         let _ = terminal.draw();
         Ok(terminal)
     }
@@ -92,7 +92,7 @@ impl Terminal {
         for (index, row) in frame.rows.iter().enumerate() {
             let same = self.shown.as_ref().is_some_and(|shown| shown.rows.get(index) == Some(row));
             if !same {
-                // No erasing behind it: a row fills its line, and the cursor still stands on the last cell.
+                // Nothing is erased after the row: a row fills its line, and the cursor is still on the last cell.
                 let _ = write!(bytes, "\x1b[{};1H{row}\x1b[0m", index + 1);
             }
         }
@@ -124,7 +124,7 @@ impl Terminal {
         }
     }
 
-    /// What a key does to the input line; a finished line is a command.
+    /// Applies a key to the input line. A finished line is a command.
     fn edit(&mut self, key: Key) -> Option<Command> {
         let input = &mut self.view.input;
         match key {
@@ -246,7 +246,7 @@ impl Size {
             Ok(size) if size.ws_row > 0 && size.ws_col > 0 => {
                 Size { rows: size.ws_row.into(), columns: size.ws_col.into() }
             }
-            // A terminal nobody has told its size yet.
+            // The size of this terminal was never set.
             Ok(_) | Err(_) => Size { rows: 24, columns: 80 },
         }
     }

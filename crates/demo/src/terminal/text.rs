@@ -1,6 +1,6 @@
-//! Text in cells: how wide it is, where it wraps, and what of it a terminal may safely be sent.
+//! Text in cells: its width, where it wraps, and which characters may safely be sent to a terminal.
 
-/// How many cells a character takes. Not the whole of Unicode: enough to keep the frame straight for what people type.
+/// How many cells a character takes. Not all of Unicode: enough to keep the frame straight for what people type.
 pub fn width(character: char) -> usize {
     match u32::from(character) {
         0x0300..=0x036f | 0x1ab0..=0x1aff | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
@@ -24,7 +24,7 @@ pub fn text_width(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
-/// A character as it may be sent to a terminal: what would command it or reorder its text becomes a dot.
+/// A character that may be sent to a terminal: one that would control the terminal or reorder its text becomes a dot.
 pub fn harmless(character: char) -> char {
     match character {
         '\t' => ' ',
@@ -70,7 +70,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         let mut used = 0;
         for word in paragraph.trim_end_matches('\r').split_inclusive(' ') {
             let word: String = word.chars().map(harmless).collect();
-            // A blank at the end of a line may hang over.
+            // A blank at the end of a line may exceed the width.
             if used > 0 && used + text_width(word.trim_end()) > columns {
                 lines.push(std::mem::take(&mut line));
                 used = 0;

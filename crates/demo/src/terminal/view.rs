@@ -1,17 +1,17 @@
-//! What the screen shows, and how it is laid out at a given size. Pure: state in, rows of text out.
+//! What the screen shows, and its layout at a given size. Pure: state in, rows of text out.
 //!
 //! From 40 by 10 cells up there is a title, the conversation in a frame, an input line and a line of hints. Smaller
-//! screens lose the frame first; the input line stays whatever the size.
+//! screens have no frame; the input line is shown at any size.
 
 use std::collections::VecDeque;
 
 use super::text::{end, fit, harmless, text_width, wrap};
 
-/// Older parts of the conversation are in the transcript, not here.
+/// Older parts of the conversation are only in the transcript.
 const MOST_ENTRIES: usize = 200;
-/// More of one entry is never shown.
+/// An entry is cut to this many characters.
 const LONGEST_ENTRY: usize = 20_000;
-/// More lines of what a tool gave are not shown.
+/// No more lines of a tool's output than this are shown.
 const LONGEST_RESULT: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Size {
     pub columns: usize,
 }
 
-/// What a terminal shows: one string per row, with colours, and where the cursor stands (row, column, from 0).
+/// What a terminal shows: one string per row, with colours, and the position of the cursor (row, column, from 0).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Frame {
     pub rows: Vec<String>,
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// What stands before the first line, and before the others.
+    /// The margin of the first line, and of the others.
     fn margins(self) -> (&'static str, &'static str) {
         match self {
             Kind::Prompt => ("› ", "  "),
@@ -73,12 +73,12 @@ struct Entry {
 
 pub struct View {
     entries: VecDeque<Entry>,
-    /// Text that is still coming.
+    /// A text of which only a part has come.
     pub streaming: String,
     pub input: String,
     /// Prompts that wait for the running turn to end.
     pub waiting: usize,
-    /// What the running turn is about.
+    /// The subject of the running turn.
     pub subject: String,
     name: String,
     state: State,
@@ -122,7 +122,7 @@ impl View {
         self.entries.drain(..surplus);
     }
 
-    /// For the terminal's window.
+    /// The title of the terminal's window.
     pub fn title(&self) -> String {
         match self.state {
             State::Idle => "ostler demo".to_owned(),
@@ -180,7 +180,7 @@ impl View {
                     .chars()
                     .map(|character| if character == '\n' { '⏎' } else { harmless(character) })
                     .collect();
-                // The last cell is the cursor's.
+                // The last cell is left for the cursor.
                 format!("› {}", end(&shown, columns.saturating_sub(3)))
             }
         }
@@ -219,7 +219,7 @@ impl View {
 /// The last lines of one entry, in colour.
 fn lines(kind: Kind, text: &str, rows: usize, columns: usize) -> Vec<String> {
     let (first, others) = kind.margins();
-    // No more than could be seen is looked at: a text that is still coming is laid out again with every word.
+    // Only what can be seen is laid out, because a text that is still coming is laid out again with every word.
     let text = if text.chars().count() > 2 * rows * columns { end(text, rows * columns) } else { text };
     let wrapped = wrap(text, columns.saturating_sub(text_width(first)));
     let margins = std::iter::once(first).chain(std::iter::repeat(others));

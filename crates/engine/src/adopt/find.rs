@@ -1,4 +1,5 @@
-//! Which conversation is meant: by the agent's own id of it, the beginning of that, or its transcript.
+//! Finds the conversation that a word names: by the agent's own id, the beginning of that id, or the path of its
+//! transcript.
 
 use super::refusal::AdoptRefusal;
 use crate::environment::Environment;
@@ -21,9 +22,9 @@ pub struct Found {
     pub about: About,
 }
 
-/// Shorter words are not the beginning of an id: too much begins with them.
+/// A shorter word is not accepted as the beginning of an id: too many ids begin with it.
 const SHORTEST: usize = 4;
-/// So many are named when several begin alike.
+/// When several ids begin with the word, at most this many are named.
 const NAMED: usize = 5;
 
 /// The conversation that a word names.
@@ -35,11 +36,11 @@ pub fn find(engine: &Engine, word: &str) -> Result<Found> {
     Ok(found)
 }
 
-/// The same, only where it is; a session may have it.
+/// As `find`, but returns only where the conversation is, and accepts one that a session has.
 pub fn locate(engine: &Engine, word: &str) -> Result<Stored> {
     let all = match stored::all(&engine.environment.lookup()) {
         Ok(all) => all,
-        // A database that cannot be read hides only what is in it.
+        // A database that cannot be read must not hide conversations that are in files.
         Err(error) => {
             let files = stored::in_files(&engine.environment.lookup());
             let is_there = |one: &Stored| one.native_id.starts_with(word) || one.file == Path::new(word);
@@ -53,7 +54,7 @@ pub fn locate(engine: &Engine, word: &str) -> Result<Stored> {
 }
 
 impl Found {
-    /// Reads what is in it now.
+    /// Reads the conversation again.
     pub fn read_again(&mut self) -> Result<()> {
         let cannot = |error| AdoptRefusal::Unreadable { file: self.stored.file.clone(), error };
         self.about = about::whole(&self.stored).map_err(cannot)?;
@@ -61,7 +62,7 @@ impl Found {
     }
 }
 
-/// The conversation in a file. It has to be where its agent looks for it.
+/// The conversation in a file. The file has to be where its agent looks for conversations.
 fn by_file(engine: &Engine, word: &str, all: &[Stored]) -> Result<Option<Stored>> {
     let path = Path::new(word);
     if !(word.contains('/') || word.ends_with(".jsonl") || word.ends_with(".json")) {
@@ -101,7 +102,7 @@ fn by_id(engine: &Engine, word: &str, all: Vec<Stored>) -> Result<Stored> {
     }
 }
 
-/// A session of ours may be meant by its own id or name.
+/// The error for a word that names no conversation. The word may be the id or the name of a session.
 fn unknown(engine: &Engine, word: &str) -> Error {
     match engine.home.select(word) {
         Ok(place) => {
@@ -118,7 +119,7 @@ fn unknown(engine: &Engine, word: &str) -> Error {
     }
 }
 
-/// The first of those that an older version of their agent has written and that is as wanted.
+/// The first conversation in an older format of its agent that matches `wanted`.
 fn older(engine: &Engine, wanted: impl Fn(&Older) -> bool) -> Option<Older> {
     stored::in_older_form(&engine.environment.lookup()).into_iter().find(wanted)
 }

@@ -1,5 +1,5 @@
-//! Makes the session of a conversation that was begun outside: ended, with what was said before in its first run, and with
-//! nothing started. A process that is killed on the way leaves no session.
+//! Makes the session for a conversation that was begun outside ostler. The session has ended, its first run contains
+//! what was said before, and nothing is started. When this process is killed in the middle, there is no session.
 
 use super::Adopt;
 use super::find::{Found, refuse_kept};
@@ -35,22 +35,23 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-/// What was changed in a transcript, and where it is as it was.
+/// What was changed in a transcript, and where its unchanged copy is.
 struct Repaired {
     changes: Vec<String>,
     backup: PathBuf,
 }
 
-/// Makes the session. Of several who want one conversation at once, one gets it, and the others are told.
+/// Makes the session. When several commands adopt one conversation at the same time, one succeeds and the others are
+/// refused.
 pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
-    // Nobody else of this home looks until the session stands, neither for its conversation nor for its name.
+    // Until the session exists, no other command of this home may look for its conversation or its name.
     let _names = engine.home.lock_names()?;
     refuse_kept(engine, &found.stored)?;
     if let Some(name) = &request.name {
         engine.check_name(name)?;
     }
     let repaired = repair(engine, &found.stored, tell)?;
-    // The process that had it open may have said something since it was found.
+    // The process that had the conversation open may have written to it since it was found.
     let about = about::whole(&found.stored)?;
     let session = describe(engine, found, &about, request)?;
     let prepared = prepare(engine, &session, 1, &found.stored.native_id, true)?;
@@ -67,7 +68,7 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
         if autosave {
             checkpoints::save(folder, &found.stored.file, clock::now())?;
         }
-        // Its next run takes it again; until then only this home knows of it.
+        // The next run takes the lock again. Until then only this home knows that the session has the conversation.
         if let Some((writers, conversation, lock)) = lock {
             writers.release(&conversation, &lock)?;
         }
@@ -76,7 +77,7 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
     Ok(Launched { place, session })
 }
 
-/// Repairs a transcript that is damaged, as `resume` would.
+/// Repairs a damaged transcript, as `resume` would.
 fn repair(engine: &Engine, stored: &Stored, tell: &mut dyn FnMut(Notice)) -> Result<Option<Repaired>> {
     let Some(format) = Format::of_agent(stored.agent) else {
         return Ok(None);
@@ -136,7 +137,7 @@ fn describe(engine: &Engine, found: &Found, about: &about::About, request: &Adop
     })
 }
 
-/// Everything that was said stands in its transcript, and what comes is the next run.
+/// The outcome of the first run. Everything that was said is in the transcript; what follows belongs to the next run.
 fn ended(session: &Session, record: &RunRecord, about: &about::About, transcript: String) -> Outcome {
     let closing = Closing {
         native_id: record.native_id.clone(),
@@ -147,14 +148,14 @@ fn ended(session: &Session, record: &RunRecord, about: &about::About, transcript
         last: about.last.clone(),
         ..closing::of(session, record.run)
     };
-    // It was not stopped: how its last turn went is what its own record says.
+    // ostler did not stop the conversation, so its own record decides how its last turn ended.
     let kind = if about.answered { Kind::Succeeded } else { Kind::Interrupted };
     of_past(kind, "adopted; not started in ostler yet".to_owned(), closing)
 }
 
 type Locked = (Writers, Conversation, rustix::fd::OwnedFd);
 
-/// Has the conversation for itself while the session is made: somebody may adopt it into another home just now.
+/// Locks the conversation while the session is made: another command may be adopting it into another home.
 fn take_conversation(
     environment: &Environment,
     found: &Found,
@@ -172,11 +173,11 @@ fn take_conversation(
     match writers.take(&conversation, &me)? {
         Taken::Yes(lock) => Ok(Some((writers, conversation, lock))),
         Taken::No(occupant) => Err(refused(occupant.words())),
-        Taken::ByNobodyKnown => Err(refused("a process that does not say who it is".to_owned())),
+        Taken::ByUnknown => Err(refused("an unidentified process".to_owned())),
     }
 }
 
-/// What was said before, as the agent has written it down: whatever becomes of its own file, logs show it.
+/// Copies what was said before, as the agent wrote it, so that logs show it even when the agent's own file is lost.
 fn copy_past(run: &RunFolder, stored: &Stored) -> Result<()> {
     let to = File::from(run.dir().file(PAST, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
     let mut buffered = BufWriter::new(&to);

@@ -1,11 +1,11 @@
 //! Adopting: a conversation that was begun outside ostler becomes a session.
 //!
 //! * `find`: which conversation is meant.
-//! * `others`: no other process may have it open; those that do may be ended properly first.
-//! * `keep`: makes the session, whole or not at all, without starting anything.
+//! * `others`: no other process may have the conversation open; such processes may be ended properly first.
+//! * `keep`: makes the session, completely or not at all, without starting anything.
 //! * `refusal`: why a conversation is not adopted.
 //!
-//! What is started afterwards is the next run of that session, as [`Engine::resume`] starts it.
+//! A process that is started afterwards is the next run of that session, started by [`Engine::resume`].
 
 mod find;
 mod keep;
@@ -54,15 +54,16 @@ pub struct Adoptable<'e> {
 }
 
 impl Engine {
-    /// Finds the conversation that a word names: its agent's own id, the beginning of that, or its transcript. Refuses one that
-    /// cannot be adopted, and one that another process has open unless that may be ended (`takeover`).
+    /// Finds the conversation that a word names: its agent's own id, the beginning of that id, or its transcript.
+    /// Refuses a conversation that cannot be adopted, and one that another process has open, unless `takeover` allows
+    /// ending that process.
     pub fn adoptable(&self, word: &str, takeover: bool, tell: &mut dyn FnMut(Notice)) -> Result<Adoptable<'_>> {
         let found = find::find(self, word)?;
         let others = others::at(self, &found.stored, takeover, tell)?;
         if others.is_empty() {
-            refuse_what_cannot_go_on(&found)?;
+            refuse_not_resumable(&found)?;
         } else {
-            // What else there is to know of it may not be written yet.
+            // The process may not have written the rest of the conversation yet, so only the folder is checked.
             refuse_without_folder(&found)?;
         }
         Ok(Adoptable { engine: self, found, others })
@@ -77,7 +78,7 @@ impl Adoptable<'_> {
         }
         let agent = ostler_agents::find(self.found.stored.agent)
             .ok_or_else(|| Error::UnknownAgent { agent: self.found.stored.agent.to_owned() })?;
-        // Arguments that would work against us, as `launch` refuses them.
+        // Arguments that conflict with what ostler does are refused, as in `launch`.
         if let Some(why) = agent.conflicts(&request.arguments) {
             return Err(AdoptRefusal::Conflict(why).into());
         }
@@ -89,21 +90,21 @@ impl Adoptable<'_> {
         Ok(())
     }
 
-    /// Ends the processes that have it open, and makes the session. Nothing is started.
+    /// Ends the processes that have the conversation open, and makes the session. Nothing is started.
     pub fn adopt(mut self, request: &Adopt, tell: &mut dyn FnMut(Notice)) -> Result<(Launched, Found)> {
         self.check(request)?;
         if !self.others.is_empty() {
             others::end(self.engine, &self.found, &self.others, tell)?;
             self.found.read_again()?;
-            refuse_what_cannot_go_on(&self.found)?;
+            refuse_not_resumable(&self.found)?;
         }
         let launched = keep::keep(self.engine, &self.found, request, tell)?;
         Ok((launched, self.found))
     }
 }
 
-/// Refuses what the agent would refuse, before anything is made or ended.
-fn refuse_what_cannot_go_on(found: &Found) -> Result<()> {
+/// Refuses what the agent itself would refuse, before a session is made.
+fn refuse_not_resumable(found: &Found) -> Result<()> {
     let (agent, native_id) = (found.stored.agent, found.stored.native_id.clone());
     if found.about.messages == 0 {
         return Err(AdoptRefusal::NoMessages { native_id, agent }.into());
@@ -114,7 +115,7 @@ fn refuse_what_cannot_go_on(found: &Found) -> Result<()> {
     refuse_without_folder(found)
 }
 
-/// Agents go on with a conversation in the folder in which it was begun.
+/// Agents continue a conversation in the folder in which it was begun, so that folder has to exist.
 fn refuse_without_folder(found: &Found) -> Result<()> {
     let (agent, native_id) = (found.stored.agent, found.stored.native_id.clone());
     match found.about.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_dir()) {

@@ -1,5 +1,6 @@
-//! No other process may have a conversation open that is adopted. A session of ostler has it already; a process that ostler did
-//! not start is named, and ended properly when that is asked for.
+//! A conversation that is adopted must not be open in another process. When a session of another home has it, the
+//! adoption is refused. A process that ostler did not start is named in the refusal, or ended properly when the caller
+//! asks for that.
 
 use super::find::Found;
 use super::refusal::AdoptRefusal;
@@ -15,7 +16,8 @@ use ostler_keeper::launch::hidden_name;
 use ostler_writers::lock::Occupant;
 use std::path::Path;
 
-/// The processes that have it open, to be ended with `takeover`; without, they are a refusal.
+/// The processes that have the conversation open. With `takeover` they are to be ended; without it, any such process is
+/// a reason to refuse.
 pub fn at(
     engine: &Engine,
     stored: &Stored,
@@ -23,7 +25,7 @@ pub fn at(
     tell: &mut dyn FnMut(Notice),
 ) -> Result<Vec<ConversationOwner>> {
     let others = others(engine, stored)?;
-    if stored.kept_by().is_some_and(|agent| !agent.tells_its_processes()) {
+    if stored.kept_by().is_some_and(|agent| !agent.reports_processes()) {
         tell(Notice::OwnersUnknown { agent: stored.agent });
     }
     refuse_shared(others.iter())?;
@@ -33,23 +35,25 @@ pub fn at(
     }
 }
 
-/// Ends them, and tells what of their last turn is on disk.
+/// Ends these processes, and reports how much of their last turn is on disk.
 pub fn end(engine: &Engine, found: &Found, others: &[ConversationOwner], tell: &mut dyn FnMut(Notice)) -> Result<()> {
     for process in others {
-        // Where the transcript is may depend on the folder, which a process that has just begun knows best.
+        // The path of the transcript may depend on the working folder. When the conversation does not name it yet, the
+        // folder of the process is used.
         let cwd = found.about.cwd.as_deref().or(process.cwd.as_deref()).unwrap_or_default();
         engine.end_foreign(process, &found.stored.native_id, cwd, tell)?;
     }
     Ok(())
 }
 
-/// Every process at this conversation that ostler did not start. Refuses what is not to be ended: a session of another home, and
-/// a process that may be at another conversation.
+/// Every process that uses this conversation and that ostler did not start. Refuses what must not be ended: a session
+/// of another home, and a process that may be using another conversation.
 fn others(engine: &Engine, stored: &Stored) -> Result<Vec<ConversationOwner>> {
     let mut found = Vec::new();
     for writer in writers(&engine.environment, stored.agent, &stored.native_id)? {
         match writer {
-            // It is being adopted into this home just now: who makes the session decides that under a lock.
+            // Another command is adopting the conversation into this home at this moment. `keep` decides under a lock
+            // which command succeeds.
             Writer::Session(occupant) if is_being_made(engine, &occupant) => {}
             Writer::Session(occupant) => {
                 return Err(AdoptRefusal::KeptElsewhere { owner: occupant.words() }.into());
@@ -69,7 +73,8 @@ fn others(engine: &Engine, stored: &Stored) -> Result<Vec<ConversationOwner>> {
     Ok(found)
 }
 
-/// Whether a session lies in this home under the name that it has until it is launched.
+/// Whether the occupant is a session of this home whose folder still has the hidden name of a session that is being
+/// made.
 fn is_being_made(engine: &Engine, occupant: &Occupant) -> bool {
     let hidden = hidden_name(occupant.session.as_str());
     Path::new(&occupant.folder) == engine.home.sessions().join(hidden)

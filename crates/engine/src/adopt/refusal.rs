@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum AdoptRefusal {
-    // Which one is meant.
+    // Which conversation is meant.
     #[error("there is no file {word}")]
     NoFile { word: String },
     #[error("{} is not where an agent keeps a conversation", .file.display())]
@@ -22,11 +22,12 @@ pub enum AdoptRefusal {
     #[error("no conversation begins with {word:?}")]
     Unknown { word: String, searched: Vec<PathBuf> },
 
-    /// An older version of the agent wrote it; the agent converts it when it is resumed with this command in that folder.
+    /// An older version of the agent wrote the conversation. The agent converts it when it is resumed with this command
+    /// in that folder.
     #[error("an older {agent} wrote {native_id}, in a form that ostler cannot read")]
     OlderForm { agent: &'static str, native_id: String, resume: String, cwd: Option<String> },
 
-    // Another process or session has it.
+    // Another process or session has the conversation.
     #[error("this conversation already belongs to session {session}")]
     AlreadyKept { session: SessionRef, archived: bool, alive: bool },
     #[error("this conversation already belongs to {owner}")]
@@ -35,11 +36,11 @@ pub enum AdoptRefusal {
     Open { owner: String, native_id: String },
     #[error("{owner} has this conversation or {other} open, and {agent} does not tell which")]
     PerhapsOpen { owner: String, other: String, agent: String },
-    /// Another command takes it just now.
+    /// Another command is taking the conversation at this moment.
     #[error("{owner} has the conversation")]
     Taken { owner: String },
 
-    // Its agent could not go on with it.
+    // The agent could not continue the conversation.
     #[error("{} cannot be read: {error}", .file.display())]
     Unreadable { file: PathBuf, error: io::Error },
     #[error("{native_id} has no messages")]
@@ -52,7 +53,7 @@ pub enum AdoptRefusal {
     CannotRepair { native_id: String, error: io::Error },
     #[error("the transcript of {native_id} is damaged and cannot be repaired")]
     Damaged { native_id: String },
-    /// An argument works against what ostler does, in the agent's words.
+    /// An argument conflicts with what ostler does. The text comes from the agent's module.
     #[error("{0}")]
     Conflict(&'static str),
     #[error("the conversation is already named")]

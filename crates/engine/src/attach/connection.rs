@@ -1,5 +1,6 @@
-//! The connection to the keeper of a terminal session: it says that something changed, and takes keys and the size of the
-//! window. It breaks when the keeper dies, and is opened again to the next one under the same name.
+//! The connection to the keeper of a terminal session. The keeper reports changes over it, and receives keys and the
+//! size of the window. When the keeper dies, the connection breaks, and is opened again to the next keeper under the
+//! same client name.
 
 use crate::error::{Error, Result};
 use crate::notify::Told;
@@ -13,7 +14,7 @@ use ostler_view::look::Depth;
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::VecDeque;
 
-/// Names a client to every keeper that it talks to.
+/// How a client identifies itself to every keeper that it connects to.
 #[derive(Debug)]
 pub(super) struct Client {
     pub name: String,
@@ -23,12 +24,12 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,
-    /// What there was no room for yet.
+    /// Packets for which the socket had no room yet.
     unsent: VecDeque<Vec<u8>>,
     buffer: Vec<u8>,
 }
 
-/// What a keeper says.
+/// What a keeper sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     Changed {
@@ -39,20 +40,20 @@ pub(super) enum Received {
     },
     Told(Told),
     Nothing,
-    /// The keeper is gone, or goes.
+    /// The keeper has closed the connection: it has exited or is exiting.
     Broken,
 }
 
-/// What came of sending something.
+/// The result of sending something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// It is on its way, or will be.
+    /// It was sent, or will be sent as soon as there is room.
     Yes,
     Broken,
 }
 
 impl Connection {
-    /// Connects to the keeper of a session, and starts one where there is none. `None`: it has ended.
+    /// Connects to the keeper of a session, and starts one where there is none. `None`: the session has ended.
     pub fn open(
         engine: &Engine,
         place: &Place,
@@ -76,13 +77,13 @@ impl Connection {
         }
     }
 
-    /// Sends something, now or as soon as there is room.
+    /// Sends a packet, now or as soon as there is room.
     pub fn send(&mut self, packet: Vec<u8>) -> Result<Sent> {
         self.unsent.push_back(packet);
         self.send_unsent()
     }
 
-    /// Tells the program how large the window is.
+    /// Sends the new size of the window.
     pub fn resize(&mut self, (rows, columns): (u16, u16)) -> Result<Sent> {
         self.send(wire::encode(&Call::Resize { rows, columns }))
     }
@@ -101,7 +102,7 @@ impl Connection {
         Ok(Sent::Yes)
     }
 
-    /// The next thing that was sent to us.
+    /// What the keeper has sent next.
     pub fn receive(&mut self) -> Result<Received> {
         loop {
             let length = match socket::receive(&self.socket, &mut self.buffer)? {
@@ -113,9 +114,9 @@ impl Connection {
                 Ok(Reply::Changed { output_only }) => return Ok(Received::Changed { output_only }),
                 Ok(Reply::Keys { received }) => return Ok(Received::Keys { received }),
                 Ok(Reply::Notify { title, text }) => return Ok(Received::Told(Told { title, text })),
-                // It hangs up by itself, and its replacement is found when it has.
+                // The keeper closes the connection itself; its replacement is found after that.
                 Ok(Reply::Upgrading) => {}
-                // Meant for others, or from a newer version.
+                // Replies to other kinds of calls, or from a newer version.
                 Ok(Reply::Request { .. } | Reply::Staying { .. } | Reply::HasSlot | Reply::Unknown) | Err(_) => {}
             }
         }

@@ -1,22 +1,24 @@
 //! Keys that the keeper has not acknowledged yet.
 //!
-//! The race this solves: a keeper may be killed after it has taken a key and before it could say so, or the other way
-//! round. So every key has a place in all that was typed; what was not acknowledged is sent again, and the keeper knows
-//! by the places what it has already. One packet is under way at a time, so that they cannot overtake each other.
+//! The race this solves: a keeper may be killed before it receives a key, or after it has received the key and before
+//! it acknowledges it. So every key has a position in all that was typed. Keys that were not acknowledged are sent
+//! again, and the keeper sees by their positions which of them it already has. One packet is under way at a time, so
+//! that packets cannot overtake each other.
 
 use ostler_keeper::wire::{self, KEYS_AT_ONCE};
 use std::time::{Duration, Instant};
 
-/// When an acknowledgement is taken for lost, or for "no room on the disk". There is no event for either.
-const AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// So much may wait before no more keys are read.
+/// After this time a packet without an acknowledgement is sent again: the acknowledgement was lost, or the keeper had
+/// no room on the disk. There is no event for either.
+const RESEND_AFTER: Duration = Duration::from_millis(250);
+/// When this many bytes wait, no more keys are read.
 const FULL: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     /// How many keys the keeper has.
     acknowledged: u64,
-    /// The keys after those.
+    /// The keys that it has not acknowledged.
     waiting: Vec<u8>,
     under_way: Option<UnderWay>,
 }
@@ -33,7 +35,7 @@ impl Keys {
         self.waiting.extend_from_slice(keys);
     }
 
-    /// Whether all of them were sent.
+    /// Whether all keys were acknowledged.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -55,22 +57,22 @@ impl Keys {
 
     /// When the packet under way is to be sent again.
     pub fn due(&self) -> Option<Instant> {
-        self.under_way.as_ref().map(|packet| packet.since + AGAIN_AFTER)
+        self.under_way.as_ref().map(|packet| packet.since + RESEND_AFTER)
     }
 
-    /// The keeper has this many.
+    /// The keeper reports that it has this many keys.
     pub fn acknowledge(&mut self, received: u64) {
         let news = usize::try_from(received.saturating_sub(self.acknowledged)).unwrap_or(usize::MAX);
         let news = news.min(self.waiting.len());
         self.waiting.drain(..news);
         self.acknowledged += news as u64;
-        // An answer that brings nothing new is an older one, or comes from a full disk: the packet stays under way.
+        // An acknowledgement of nothing new is an older one, or the disk is full: the packet stays under way.
         if news > 0 || self.under_way.as_ref().is_some_and(|packet| received >= packet.end) {
             self.under_way = None;
         }
     }
 
-    /// Another keeper answers; what was under way to the last one may be lost.
+    /// The connection goes to another keeper; what was under way to the previous one may be lost.
     pub fn start_again(&mut self) {
         self.under_way = None;
     }
@@ -119,7 +121,7 @@ mod tests {
         typed.packet(now).unwrap();
         typed.acknowledge(0);
         assert_eq!(sent(&mut typed, now), None);
-        assert_eq!(sent(&mut typed, now + AGAIN_AFTER), Some((0, b"abc".to_vec())));
+        assert_eq!(sent(&mut typed, now + RESEND_AFTER), Some((0, b"abc".to_vec())));
     }
 
     #[test]

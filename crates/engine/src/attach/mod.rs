@@ -1,7 +1,7 @@
-//! A terminal session, shown elsewhere: its screen, then every byte as it comes; every key the other way.
+//! Shows a terminal session in another terminal: first its screen, then every byte as it comes. Keys go the other way.
 //!
-//! Output is read from the session's files and keys are acknowledged by their position, so a keeper that dies is replaced
-//! without a byte or a key being lost or seen twice.
+//! Output is read from the session's files and keys are acknowledged by their position, so when a keeper dies and is
+//! replaced, no byte or key is lost or repeated.
 //!
 //! * `output`: what is to be shown.
 //! * `keys`: keys that the keeper has not acknowledged yet.
@@ -23,8 +23,9 @@ use output::Output;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a keeper that has just been connected may take to give the program our window before we draw without it.
-const FOR_THE_WINDOW: Duration = Duration::from_millis(500);
+/// How long to wait after connecting until the keeper has set the program's window to our size. After that the screen
+/// is drawn without waiting longer.
+const WINDOW_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Rows and columns of a window, as far as they are known.
 pub type Window = Option<(u16, u16)>;
@@ -34,14 +35,14 @@ pub type Window = Option<(u16, u16)>;
 pub struct Attach {
     /// The window in which the session is shown.
     pub window: Window,
-    /// Its keys and its size are not passed on.
+    /// Keys and the size of the window are not passed on.
     pub read_only: bool,
     /// A line that is shown before the session, so that a person who scrolls up finds it.
     pub greeting: String,
 }
 
-/// A terminal session that is shown. A face waits until [`Attached::interest`] is ready or [`Attached::due`] has come, calls
-/// [`Attached::advance`], and shows [`Attached::next_bytes`] until that is empty. Dropping it detaches.
+/// A terminal session that is shown. A face waits until [`Attached::interest`] is ready or [`Attached::due`] has come,
+/// calls [`Attached::advance`], and shows [`Attached::next_bytes`] until that is empty. Dropping it detaches.
 #[derive(Debug)]
 pub struct Attached<'a> {
     engine: &'a Engine,
@@ -57,10 +58,10 @@ pub struct Attached<'a> {
     told: VecDeque<Told>,
 }
 
-/// What there is to see.
+/// Whether the screen was drawn.
 #[derive(Debug)]
 enum Drawing {
-    /// Nothing yet: the program is being given our window, so that what we draw first is already meant for it.
+    /// Not yet: the keeper is setting the program's window to our size, so that the first drawing already fits it.
     WaitsForWindow {
         until: Instant,
     },
@@ -68,7 +69,7 @@ enum Drawing {
 }
 
 impl Engine {
-    /// Attaches to a terminal session. One that has no keeper gets one.
+    /// Attaches to a terminal session. When it has no keeper, one is started.
     pub fn attach(&self, place: &Place, attach: Attach) -> Result<Attached<'_>> {
         let folder = place.open()?;
         let client = Client { name: uuid::Uuid::new_v4().to_string(), read_only: attach.read_only };
@@ -80,7 +81,7 @@ impl Engine {
             window: attach.window,
             connection,
             output: Output::new(folder.run(folder.newest_run()?)?)?,
-            drawing: Drawing::WaitsForWindow { until: Instant::now() + FOR_THE_WINDOW },
+            drawing: Drawing::WaitsForWindow { until: Instant::now() + WINDOW_TIMEOUT },
             keys: Keys::default(),
             greeting: attach.greeting,
             told: VecDeque::new(),
@@ -89,13 +90,14 @@ impl Engine {
 }
 
 impl Attached<'_> {
-    /// The descriptor to wait for, and for what. `None`: the session has ended, and only what is left of its output comes.
+    /// The descriptor to wait for, and for which events. `None`: the session has ended, and only the rest of its output
+    /// follows.
     #[must_use]
     pub fn interest(&self) -> Option<Interest<'_>> {
         self.connection.as_ref().map(Connection::interest)
     }
 
-    /// When there is something to do although nothing is ready.
+    /// When to call [`Attached::advance`] even if nothing is ready.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let drawing = match self.drawing {
@@ -106,20 +108,20 @@ impl Attached<'_> {
         drawing.into_iter().chain(again).min()
     }
 
-    /// Whether the session has ended. What is left of its output can still be read.
+    /// Whether the session has ended. The rest of its output can still be read.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.connection.is_none()
     }
 
-    /// Takes what the keeper has sent, and sends what it has not acknowledged.
+    /// Receives what the keeper has sent, and sends keys that it has not acknowledged.
     pub fn advance(&mut self) -> Result<()> {
         self.receive()?;
         self.send_keys()
     }
 
-    /// The next bytes for the terminal that shows the session; none when it shows everything there is now. They are whole in
-    /// themselves only together: a terminal gets all of them, in order.
+    /// The next bytes for the terminal that shows the session; empty when everything has been shown. A call may return
+    /// a part of an escape sequence, so the terminal has to get the bytes of all calls, in order.
     pub fn next_bytes(&mut self) -> Result<&[u8]> {
         match self.drawing {
             Drawing::WaitsForWindow { until } if self.connection.is_some() && Instant::now() < until => return Ok(&[]),
@@ -129,18 +131,18 @@ impl Attached<'_> {
         self.output.next(self.window)
     }
 
-    /// Whether there may be more bytes at once.
+    /// Whether more bytes may be available immediately.
     #[must_use]
     pub fn has_more_bytes(&self) -> bool {
         self.output.has_more()
     }
 
-    /// The next thing that a person is to be told of, once. It is shown between two parts of the output.
+    /// The next notification for the user; each is returned once. It is shown between two parts of the output.
     pub fn next_told(&mut self) -> Option<Told> {
         self.told.pop_front()
     }
 
-    /// Types keys. They are sent now, or as soon as the keeper has those before them.
+    /// Types keys. They are sent now, or as soon as the keeper has acknowledged the keys before them.
     pub fn type_keys(&mut self, keys: &[u8]) -> Result<()> {
         if self.client.read_only {
             return Ok(());
@@ -161,7 +163,7 @@ impl Attached<'_> {
         self.keys.is_full()
     }
 
-    /// The window in which the session is shown has this size now; the program is given the same.
+    /// Sets the size of the window in which the session is shown. The program's window gets the same size.
     pub fn resize(&mut self, window: Window) -> Result<()> {
         let same = std::mem::replace(&mut self.window, window) == window;
         if self.client.read_only || same {
@@ -175,19 +177,19 @@ impl Attached<'_> {
         Ok(())
     }
 
-    /// Draws the whole screen anew with the next bytes, for a terminal that shows something else.
+    /// Makes the next bytes draw the whole screen again, for a terminal that shows something else.
     pub fn redraw(&mut self) -> Result<()> {
         self.output.draw(self.window)
     }
 
-    /// What leaves a terminal as a shell expects it, with the cursor below what was shown.
+    /// Bytes that reset a terminal to the state that a shell expects, with the cursor below what was shown.
     #[must_use]
     pub fn reset(&self) -> Vec<u8> {
         let mut bytes = Screen::reset().to_vec();
         match self.output.last_row() {
             Some(0) => bytes.extend_from_slice(b"\x1b[H"),
             Some(row) => bytes.extend_from_slice(format!("\x1b[{row};1H\r\n").as_bytes()),
-            // At the bottom, because what is shown there is not what the emulator knows.
+            // The emulator does not know what the terminal shows after the reset, so the cursor stays at the bottom.
             None => bytes.extend_from_slice(b"\r\n"),
         }
         bytes
@@ -208,7 +210,8 @@ impl Attached<'_> {
         Ok(())
     }
 
-    /// Takes one packet. What it tells of is shown first; while there is another, the socket stays readable.
+    /// Receives one packet. What it reports is shown before the next packet is received; until then the socket stays
+    /// readable.
     fn receive(&mut self) -> Result<()> {
         let Some(connection) = &mut self.connection else {
             return Ok(());
@@ -222,14 +225,14 @@ impl Attached<'_> {
             Received::Keys { received } => {
                 self.keys.acknowledge(received);
                 self.output.look_again();
-                // The keeper says this when it has given the program our window.
+                // The keeper sends this when it has set the program's window to our size.
                 if matches!(self.drawing, Drawing::WaitsForWindow { .. }) {
                     self.draw_first()?;
                 }
             }
             Received::Changed { output_only } => {
                 self.output.look_again();
-                // What else may have changed is that there is an end.
+                // The session may have ended.
                 if !output_only && self.output.run().outcome()?.is_some() {
                     self.connection = None;
                 }
@@ -239,7 +242,8 @@ impl Attached<'_> {
         Ok(())
     }
 
-    /// Finds the replacement of a keeper that is gone, and sends again what the last one may not have taken.
+    /// Connects to the replacement of a keeper that has exited, so that keys that the previous one may not have
+    /// received are sent again.
     fn reconnect(&mut self) -> Result<()> {
         self.connection = match self.output.run().outcome()? {
             Some(_) => None,

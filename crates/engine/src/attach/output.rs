@@ -1,5 +1,5 @@
-//! What is to be shown of a terminal session: its screen once, drawn from the files, and from there on its own bytes in
-//! order, none left out and none twice. The position in the output is the client's, so no keeper can lose it.
+//! What to show of a terminal session: first its screen, drawn from the files, then its own bytes in order, none left
+//! out and none repeated. The client keeps the position in the output, so it is not lost when a keeper dies.
 
 use crate::error::Result;
 use ostler_screen::Size;
@@ -16,11 +16,11 @@ const PIECE: usize = 64 * 1024;
 pub(super) struct Output {
     run: RunFolder,
     out: File,
-    /// Everything before this was given out, or is drawn.
+    /// Everything before this position was returned, or is on the drawn screen.
     position: u64,
-    /// A screen that was drawn and not given out yet.
+    /// A drawn screen that was not returned yet.
     drawn: Option<Vec<u8>>,
-    /// There may be more than was read: the keeper has told of changes since, or the last piece was full.
+    /// There may be more than was read: the keeper has reported changes since, or the last piece was full.
     more: bool,
     piece: Vec<u8>,
 }
@@ -35,12 +35,12 @@ impl Output {
         &self.run
     }
 
-    /// There may be more output than there was.
+    /// Notes that there may be new output.
     pub fn look_again(&mut self) {
         self.more = true;
     }
 
-    /// Whether there may be something to give out.
+    /// Whether there may be something to return.
     pub fn has_more(&self) -> bool {
         self.more || self.drawn.is_some()
     }
@@ -58,14 +58,14 @@ impl Output {
         Ok(())
     }
 
-    /// Draws the whole screen for the first time, below what is on the terminal: that scrolls out of the way, where it
-    /// can be found again, and behind it goes what has scrolled off the session's own screen.
+    /// Draws the whole screen for the first time. What is on the terminal scrolls up into its scrollback, followed by
+    /// what has scrolled off the session's own screen.
     ///
-    /// So the terminal's own scrollback is the session's: the wheel, the search and the copying that a person knows work as
-    /// they do for any program, in tmux as well, and what comes later scrolls there by itself. A scroll mode of our own would
-    /// have to take keys away from the program and could not be copied from.
+    /// So the terminal's own scrollback contains the session's: the mouse wheel, search and copying work as for any
+    /// program, in tmux as well, and later output scrolls there by itself. A scroll mode of our own would have to take
+    /// keys away from the program, and nothing could be copied from it.
     ///
-    /// `greeting`: a line of the face that comes before all of it.
+    /// `greeting`: a line of the face that is shown before everything else.
     pub fn draw_first(&mut self, window: Option<(u16, u16)>, greeting: &str) -> Result<()> {
         let (mut scrollback, position) = terminal::now_with_scrollback(self.run.dir())?;
         if let Some((rows, columns)) = window {
@@ -77,7 +77,7 @@ impl Output {
             bytes.extend_from_slice(line);
             bytes.extend_from_slice(b"\r\n");
         }
-        // The row that the cursor is in is empty, and all above it scroll off.
+        // The row of the cursor is empty, and all rows above it scroll off.
         let rows = usize::from(window.map_or(0, |(rows, _)| rows));
         bytes.extend(std::iter::repeat_n(b'\n', rows.saturating_sub(1)));
         bytes.extend(scrollback.screen().redraw());
@@ -85,7 +85,7 @@ impl Output {
         Ok(())
     }
 
-    /// The next bytes for a terminal; none when it shows everything.
+    /// The next bytes for a terminal; empty when everything has been shown.
     pub fn next(&mut self, window: Option<(u16, u16)>) -> Result<&[u8]> {
         if self.drawn.is_none() {
             if !self.more {
@@ -114,8 +114,8 @@ impl Output {
         Ok(seek(&self.out, SeekFrom::Data(self.position)).is_ok_and(|data| data > self.position))
     }
 
-    /// The row behind the last that has text, counted from 0 as lines from the top; `None` while another screen than the
-    /// ordinary one is shown.
+    /// How many rows there are from the top to the last one that has text. `None` while the alternate screen is shown,
+    /// or when the screen cannot be read.
     pub fn last_row(&self) -> Option<usize> {
         let at = terminal::now(self.run.dir()).ok().filter(|at| !at.screen.is_alternate())?;
         Some(at.screen.text().iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1))

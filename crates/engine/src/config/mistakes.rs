@@ -1,8 +1,8 @@
-//! A config.toml with mistakes: which settings are wrong, in which lines, and what the others are. It is read like this
-//! only when it is not right as a whole, or `doctor` asks.
+//! A config.toml with mistakes: which settings are wrong, in which lines, and what the other settings are. The file is
+//! read this way only when it is not valid as a whole.
 //!
-//! A mistake makes the commands fail that need its setting, and no others: `stop`, `ls` or `doctor` must work also, and
-//! most of all, when something is wrong.
+//! A mistake makes only those commands fail that need its setting, because `stop`, `ls` and `doctor` are needed most
+//! when something is wrong.
 
 use super::{Config, File, KEYS, notify};
 use crate::installed;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// Settings that a launch does without. All others say what a session is started with: without them it would be another
-/// one than the person wants.
+/// Settings that a launch does not need. All others say how a session is started: with a default in place of a wrong
+/// one, it would not be the session that the user asked for.
 const NOT_FOR_LAUNCHES: [&str; 10] = [
     "default_agent",
     "detach_key",
@@ -27,7 +27,7 @@ const NOT_FOR_LAUNCHES: [&str; 10] = [
     "snapshot_file_limit",
 ];
 
-/// One thing that is wrong.
+/// One mistake in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     path: PathBuf,
@@ -37,17 +37,17 @@ pub struct Mistake {
     affects: Affects,
 }
 
-/// What has its default because of a mistake.
+/// What uses its default because of a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Affects {
     /// The file cannot be read at all.
     Everything,
     Setting(String),
-    /// One of `[notify]`; the others of it hold.
+    /// One setting of `[notify]`; its other settings are valid.
     Notify(String),
     /// `[agents.NAME]`
     Agent(String),
-    /// A setting that does not exist, and is like none that does.
+    /// An unknown setting that resembles no known one.
     Nothing,
 }
 
@@ -78,7 +78,7 @@ impl Mistake {
     }
 
     /// Whether no session may be started because of it.
-    pub fn keeps_from_launching(&self) -> bool {
+    pub fn prevents_launch(&self) -> bool {
         match &self.affects {
             Affects::Everything => true,
             Affects::Setting(name) => !NOT_FOR_LAUNCHES.contains(&name.as_str()),
@@ -102,7 +102,7 @@ pub fn unknown_default_agent(config: &Config, text: &str, path: &Path) -> Option
     let name = config.default_agent.as_deref()?;
     let known: Vec<&str> =
         installed::known().map(|agent| agent.name()).chain(config.agents.keys().map(String::as_str)).collect();
-    // One that is described wrongly has a mistake of its own.
+    // An agent whose description is wrong has a mistake of its own.
     if known.contains(&name) || config.mistakes.iter().any(|mistake| mistake.is_of_agent(name)) {
         return None;
     }
@@ -115,7 +115,7 @@ pub fn unknown_default_agent(config: &Config, text: &str, path: &Path) -> Option
     })
 }
 
-/// The settings that are right, and what is wrong with the others.
+/// The valid settings, and what is wrong with the others.
 pub fn read(text: &str, path: &Path) -> (Config, Vec<Mistake>) {
     let mistake = |line, words: String, affects| Mistake { path: path.to_owned(), line, words, affects };
     let (places, values) = match (DeTable::parse(text), text.parse::<Table>()) {
@@ -203,7 +203,7 @@ pub fn read(text: &str, path: &Path) -> (Config, Vec<Mistake>) {
     }
     match File::deserialize(good).map_err(|error| error.to_string()).and_then(Config::check) {
         Ok(config) => (config, mistakes),
-        // Each is right by itself, but not all together.
+        // Each setting is valid by itself, but not all of them together.
         Err(words) => {
             mistakes.push(mistake(None, words, Affects::Everything));
             (Config::default(), mistakes)
@@ -222,13 +222,13 @@ fn one(name: &str, value: Value) -> Table {
     Table::from_iter([(name.to_owned(), value)])
 }
 
-/// What is wrong with a file that says only this.
+/// What is wrong with a file that contains only this table.
 fn check(table: Table) -> Option<String> {
     let file = File::deserialize(table).map_err(|error| first_line(error.message()));
     file.and_then(Config::check).err()
 }
 
-/// The line of the entry in a table without which the rest would be right. `whole` makes the file around it.
+/// The line of the entry in a table without which the rest is valid. `whole` makes a complete file of a table.
 fn line_of_culprit(
     text: &str,
     place: Option<&Spanned<DeValue<'_>>>,
@@ -263,7 +263,7 @@ mod tests {
         let (config, mistakes) = read(text, Path::new("config.toml"));
         let told = mistakes
             .into_iter()
-            .map(|mistake| (mistake.line, mistake.words.clone(), mistake.keeps_from_launching()))
+            .map(|mistake| (mistake.line, mistake.words.clone(), mistake.prevents_launch()))
             .collect();
         (config, told)
     }
@@ -311,7 +311,7 @@ mod tests {
         for (said, (begin, end)) in said.iter().zip(expected) {
             assert!(said.starts_with(begin) && said.ends_with(end), "{said}");
         }
-        assert!(!mistakes.iter().any(|mistake| mistake.keeps_from_launching() || mistake.is_of_setting("notify")));
+        assert!(!mistakes.iter().any(|mistake| mistake.prevents_launch() || mistake.is_of_setting("notify")));
         let consequence = |text| read(text, Path::new("config.toml")).1.first().map(Mistake::consequence);
         assert_eq!(consequence("notify = true"), Some("no notification is sent"));
         assert_eq!(consequence("ui = 'bogus'"), Some("using \"off\""));

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How long one attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The settings that there are, and those of them that are ways.
+/// All settings; `WAYS` are those of them that are ways to send.
 pub const KEYS: [&str; 10] = [
     "moments",
     "only_detached",
@@ -118,7 +118,8 @@ fn moment(word: &str) -> Result<Moment, String> {
     })
 }
 
-/// Files of secrets that are named from the home folder, or relative to the folder of config.toml.
+/// Resolves the paths of files with secrets: `~` is the home folder, and relative paths begin in the folder of
+/// config.toml.
 pub fn at_home(mut settings: Settings, variable: &dyn Fn(&str) -> Option<String>) -> Settings {
     let beside = super::path(variable).and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
     for http in [&mut settings.webhook, &mut settings.ntfy].into_iter().flatten() {

@@ -1,6 +1,6 @@
-//! Agents of a person's own: `[agents.NAME]` in config.toml says which command it is, whether it draws on a terminal or
-//! speaks a protocol, and how it likes to be ended. Without a protocol it is kept as a command is; only its name and its
-//! ending are its own.
+//! The user's own agents: `[agents.NAME]` in config.toml says which command it is, whether it draws on a terminal or
+//! speaks a protocol, and how it is asked to exit. Without a protocol it is kept like a command; only its name and the
+//! way to end it are its own.
 
 use crate::rules;
 use ostler_core::id::is_name;
@@ -9,7 +9,7 @@ use ostler_core::rules::Rules;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// One of them.
+/// One of the user's own agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnAgent {
     /// The program and its first arguments; never empty.
@@ -24,14 +24,14 @@ pub struct OwnAgent {
 /// What its input and output mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Nothing to us.
+    /// ostler does not interpret them.
     None,
     /// The Agent Client Protocol: it takes prompts, asks, and says when it is done.
     Acp,
 }
 
 impl Protocol {
-    /// The agent that keeps it.
+    /// The built-in agent that is used for it.
     pub fn agent(self) -> &'static str {
         match self {
             Protocol::None => "command",
@@ -40,7 +40,7 @@ impl Protocol {
     }
 }
 
-/// How it likes to be ended, before it is known whether it has a terminal.
+/// How it is asked to exit, as configured: independent of whether it has a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Way {
     /// As any command.
@@ -50,7 +50,7 @@ enum Way {
     Text(String),
 }
 
-/// What stands in the file.
+/// The section as it is written in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -68,13 +68,13 @@ pub struct Written {
 }
 
 impl Written {
-    /// What its sessions do by themselves.
+    /// The rules of its sessions.
     fn rules(&self) -> rules::Written {
         let Written { restart, timeout, turn_timeout, budget, max_turns, on_limit, .. } = self.clone();
         rules::Written { restart, timeout, turn_timeout, budget, max_turns, on_limit }
     }
 
-    /// Nothing but rules, as for an agent that ostler knows.
+    /// Whether only rules are set, as for an agent that ostler knows.
     fn has_only_rules(&self) -> bool {
         self.command.is_none()
             && self.mode.is_none()
@@ -103,13 +103,13 @@ enum EndWord {
 }
 
 impl OwnAgent {
-    /// How to ask it to leave in this mode; `None` is the way of any command.
+    /// How to ask it to exit in this mode; `None`: as any command.
     pub fn ending(&self, mode: Mode) -> Option<Ending> {
         match (&self.end, mode) {
             (Way::Usual, _) => None,
             (Way::Signal(ending), _) => Some(ending.clone()),
             (Way::EndOfInput, Mode::Headless) => Some(Ending::EndOfInput),
-            // A terminal is never closed by half; this key is what a person would press.
+            // A terminal cannot be closed in one direction only; this key (Ctrl-D) is what a person would press.
             (Way::EndOfInput, Mode::Terminal) => Some(Ending::Typed { keys: "\u{4}".to_owned() }),
             (Way::Text(text), Mode::Headless) => Some(Ending::Typed { keys: format!("{text}\n") }),
             (Way::Text(text), Mode::Terminal) => Some(Ending::Typed { keys: format!("{text}\r") }),
@@ -117,16 +117,16 @@ impl OwnAgent {
     }
 }
 
-/// A person's own agents, and the rules of these and others, by name.
+/// The user's own agents, and the rules of these and of other agents, by name.
 #[derive(Debug, Default)]
 pub struct Agents {
-    /// A person's own.
+    /// The user's own agents.
     pub own: BTreeMap<String, OwnAgent>,
-    /// What sessions of an agent do by themselves.
+    /// The rules of an agent's sessions.
     pub rules: BTreeMap<String, Rules>,
 }
 
-/// Checks what was written; the error is in words.
+/// Checks what was written; the error is a text for the user.
 pub fn check(written: BTreeMap<String, Written>) -> Result<Agents, String> {
     let mut agents = Agents::default();
     for (name, written) in written {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_in_words() {
+    fn invalid_arguments_are_refused_with_a_reason() {
         for (text, words) in [
             ("command = []", "has no program"),
             ("command = ['']", "has no program"),

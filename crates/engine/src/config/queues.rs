@@ -1,5 +1,5 @@
-//! Queues: `[queues.NAME]` in config.toml says how many sessions of a queue run at once, and how busy the machine may be before the
-//! next one starts.
+//! Queues: `[queues.NAME]` in config.toml says how many sessions of a queue run at once, and how busy the machine may
+//! be before the next one starts.
 
 use crate::units::parse_size;
 use ostler_core::id::is_name;
@@ -7,7 +7,7 @@ use ostler_store::queue::{DEFAULT, MOST_SLOTS, QueueSettings, SLOTS};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What stands in the file.
+/// The section as it is written in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -16,7 +16,8 @@ pub struct Written {
     max_load: Option<f64>,
 }
 
-/// Checks what was written; the error is in words. The queue of those who name none is always there.
+/// Checks what was written; the error is a text for the user. The default queue, for sessions that name no queue,
+/// always exists.
 pub fn check(written: BTreeMap<String, Written>) -> Result<BTreeMap<String, QueueSettings>, String> {
     let mut queues: BTreeMap<String, QueueSettings> = written
         .into_iter()
@@ -28,7 +29,7 @@ pub fn check(written: BTreeMap<String, Written>) -> Result<BTreeMap<String, Queu
 
 fn check_one(name: &str, written: Written) -> Result<QueueSettings, String> {
     let wrong = |words: &str| Err(format!("[queues.{name}] {words}"));
-    // It is one word of a command line, and the name of a folder.
+    // The name is one word of a command line, and the name of a folder.
     if !is_name(name) || name.contains(' ') {
         return wrong("is not a valid name; use letters, digits, dots, dashes and underscores");
     }
@@ -37,7 +38,7 @@ fn check_one(name: &str, written: Written) -> Result<QueueSettings, String> {
         return wrong(&format!("has slots = {slots}; use a number from 1 to {MOST_SLOTS}"));
     }
     if written.max_load.is_some_and(|load| !load.is_finite() || load <= 0.0) {
-        return wrong("has a max_load that is never reached; use a number above 0");
+        return wrong("has a max_load that lets nothing start; use a number above 0");
     }
     let size = |text: String| parse_size(&text).map_err(|words| format!("[queues.{name}] min_free_memory: {words}"));
     let min_free_memory = written.min_free_memory.map(size).transpose()?;
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_in_words() {
+    fn invalid_arguments_are_refused_with_a_reason() {
         for (text, words) in [
             ("[a]\nslots = 0", "from 1 to"),
             ("[a]\nslots = 100000", "from 1 to"),

@@ -29,20 +29,21 @@ impl Conversation {
         Ok(Conversation { reader: Reader::owning(folder, Start { run, position: 0 }), size })
     }
 
-    /// Whether it begins with the beginning of the session.
+    /// Begins about this many bytes before the end; also returns whether that is the whole conversation.
     pub(super) fn near_the_end(folder: Folder, bytes: u64) -> Result<(Conversation, bool)> {
         let (start, all) = Reader::start_before_end(&folder, bytes)?;
         Ok((Conversation { reader: Reader::owning(folder, start), size: bytes }, all))
     }
 
-    /// How many bytes of the newest run there were to read when it was opened: a face can say that it takes long.
+    /// How many bytes of the newest run there were to read when it was opened: a face can announce that reading takes
+    /// long.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// What has come since the last call, item by item, with its time as far as that is known. A long past is never in memory as
-    /// a whole.
+    /// What has come since the last call, item by item, with its time as far as that is known. A long conversation is
+    /// never in memory as a whole.
     pub fn read<E: From<Error>>(
         &mut self,
         mut each: impl FnMut(Item, Option<Timestamp>) -> std::result::Result<(), E>,
@@ -54,7 +55,7 @@ impl Conversation {
         })
     }
 
-    /// The same as a list, for a caller that does not mind its length.
+    /// The same as a list, for a caller that accepts a long one.
     pub fn new_items(&mut self) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         self.read(|item, _| -> Result<()> {
@@ -71,7 +72,7 @@ impl fmt::Debug for Conversation {
     }
 }
 
-/// What went wrong: reading, or what the caller does with what was read.
+/// What failed: reading, or the caller's callback.
 enum Failed<E> {
     Store(StoreError),
     Caller(E),

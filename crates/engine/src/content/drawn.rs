@@ -23,7 +23,7 @@ impl Drawn {
         Ok(Drawn { replay: Replay::from(dropped), text, dropped, run })
     }
 
-    /// So many bytes at the beginning were dropped, because the output grew too long.
+    /// How many bytes at the beginning were dropped because the output grew too long.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -40,7 +40,7 @@ impl Drawn {
         Ok(plain)
     }
 
-    /// What still stands on its screen.
+    /// The text that is still on the screen.
     #[must_use]
     pub fn finish(self) -> String {
         let mut plain = String::new();

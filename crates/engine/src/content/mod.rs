@@ -1,5 +1,5 @@
-//! What a session says, prints or draws, as it grows: each call reads what is new, from files alone. It does not matter whether
-//! a keeper lives.
+//! What a session says, prints or draws, as it grows: each call reads what is new, from files alone. No keeper has to
+//! be running.
 //!
 //! * `conversation`: what was said and done, as typed items.
 //! * `printed`: the bytes of a program, both streams.
@@ -21,7 +21,7 @@ use crate::settings::Engine;
 use ostler_core::record::Channel;
 use ostler_store::home::Place;
 
-/// What a session has to show, by what it is.
+/// The kind of content that a session has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It draws on a terminal.
@@ -41,7 +41,7 @@ pub enum Runs {
     Newest,
 }
 
-/// What a session has to show.
+/// The content of a session.
 #[derive(Debug)]
 pub enum Content {
     /// What was said and done.
@@ -53,7 +53,7 @@ pub enum Content {
 }
 
 impl Engine {
-    /// What a session has to show.
+    /// The kind of content that a session has.
     pub fn kind(&self, place: &Place) -> Result<Kind> {
         let folder = place.open()?;
         let plan = folder.run(folder.newest_run()?)?.record()?.plan;
@@ -70,7 +70,7 @@ impl Engine {
         Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks().converses())
     }
 
-    /// What a session has to show, in the way that fits it. `runs`: of which runs its conversation is read.
+    /// The content of a session, of the kind that it has. `runs`: the runs whose conversation is read.
     pub fn content(&self, place: &Place, runs: Runs) -> Result<Content> {
         let folder = place.open()?;
         let plan = folder.run(folder.newest_run()?)?.record()?.plan;
@@ -86,7 +86,7 @@ impl Engine {
         Conversation::open(place.open()?, runs)
     }
 
-    /// The same from about so many bytes before its present end, and whether that is all of it.
+    /// The same from about this many bytes before its current end, and whether that is all of it.
     pub fn conversation_lately(&self, place: &Place, bytes: u64) -> Result<(Conversation, bool)> {
         Conversation::near_the_end(place.open()?, bytes)
     }
@@ -101,12 +101,12 @@ impl Engine {
         Printed::open(place.open()?)
     }
 
-    /// The same, from about so many bytes before its present end.
+    /// The same, from about this many bytes before its current end.
     pub fn printed_lately(&self, place: &Place, bytes: u64) -> Result<Printed> {
         Printed::near_the_end(place.open()?, bytes)
     }
 
-    /// What stands on the screen of a terminal session now, row by row, without the empty rows at its end.
+    /// The text on the screen of a terminal session now, row by row, without the empty rows at its end.
     pub fn screen_text(&self, place: &Place) -> Result<Vec<String>> {
         let folder = place.open()?;
         let at = ostler_view::terminal::now(folder.run(folder.newest_run()?)?.dir())?;

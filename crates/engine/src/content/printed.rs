@@ -30,7 +30,7 @@ impl Stream {
 pub enum Piece<'a> {
     /// As it was printed.
     Bytes(&'a [u8]),
-    /// So many bytes were dropped, because the output grew too long.
+    /// This many bytes were dropped because the output grew too long.
     Dropped(u64),
 }
 
@@ -51,7 +51,7 @@ impl Printed {
         Ok(Printed { folder, run, positions })
     }
 
-    /// Each stream begins with a whole line.
+    /// Begins about this many bytes before the end; each stream begins with a whole line.
     pub(super) fn near_the_end(folder: Folder, bytes: u64) -> Result<Printed> {
         let run = folder.run(folder.newest_run()?)?;
         let mut positions = [0; 2];
@@ -66,7 +66,7 @@ impl Printed {
         Ok(Printed { folder, run, positions })
     }
 
-    /// How many bytes of both streams are before what is read next.
+    /// How many bytes of both streams come before the next byte that is read.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.positions.iter().sum()

@@ -20,7 +20,7 @@ impl ProgramScreen {
         Ok(ProgramScreen { run, screen: at.screen, replay: Replay::from(at.position) })
     }
 
-    /// Takes what was drawn since the last call.
+    /// Applies what was drawn since the last call.
     pub fn read(&mut self) -> Result<()> {
         let screen = &mut self.screen;
         self.replay.read_on(self.run.dir(), |drawn| match drawn {
@@ -30,7 +30,7 @@ impl ProgramScreen {
         Ok(())
     }
 
-    /// What is to be seen, row by row.
+    /// The visible rows.
     #[must_use]
     pub fn rows(&self) -> Vec<Vec<Piece>> {
         self.screen.pieces()

@@ -1,4 +1,4 @@
-//! What holds a session's processes together, which limits can be kept to, and groups that outlived their session.
+//! How a session's processes are grouped, which limits can be enforced, and cgroups that outlived their session.
 
 use super::fix::Fix;
 use super::helpers::Helper;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A process that makes a group enters it at once.
+/// An empty group older than this is abandoned: a process that makes a group enters it at once.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
@@ -42,7 +42,7 @@ pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Resu
     Ok(findings)
 }
 
-/// Which of the three ways is taken.
+/// Which of the three ways is used.
 fn in_force(mounts: &Mounts, base: Option<&Base>, manager: Option<&Manager>) -> Finding {
     let walking = "the processes of a session are found through the process tree";
     let scope = manager.map(|manager| {
@@ -66,7 +66,7 @@ fn in_force(mounts: &Mounts, base: Option<&Base>, manager: Option<&Manager>) -> 
     }
 }
 
-/// Which limits can be kept to, and where they would be in force.
+/// Which limits can be enforced, and where.
 fn limits(ways: &[(Controller, Usable)], manager: bool) -> Vec<Finding> {
     let word = |kind: Controller| match kind {
         Controller::Memory => "--memory",
@@ -95,7 +95,7 @@ fn limits(ways: &[(Controller, Usable)], manager: bool) -> Vec<Finding> {
     findings
 }
 
-/// Who may have groups: sessions of this home that run, and those that are kept by a helper of any home.
+/// The sessions that may have groups: running sessions of this home, and sessions of any home that have a helper.
 struct Owners {
     kept: BTreeSet<String>,
     /// Sessions of this home, whether they run or not.
@@ -110,14 +110,16 @@ impl Owners {
         Ok(Owners { kept: helpers.iter().filter_map(Helper::session).collect(), known })
     }
 
-    /// Whether a session may have a group. It is looked at only when no helper keeps it; what cannot be looked at may run.
+    /// Whether a session may have a group. The session is read only when it has no helper; one that cannot be read may
+    /// be running.
     fn owns(&self, id: &str) -> bool {
         let runs = |place: &Place| look_to(Depth::Awaited, place).map_or(true, |view| !view.ended);
         self.kept.contains(id) || self.known.get(id).filter(|place| !place.archived).is_some_and(runs)
     }
 }
 
-/// Groups that nobody owns: empty ones go unnoticed, those with processes are named.
+/// Groups that belong to no session that may have them. Empty ones are reported together, those with processes one by
+/// one.
 fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
     let mut empty = Vec::new();
     let mut findings = Vec::new();
@@ -134,7 +136,7 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
                 findings.push(if owners.known.contains_key(&id) {
                     Finding::problem(what, format!("kill {}", pids.join(" ")))
                 } else {
-                    // To its own home it may be a session that the next command keeps again.
+                    // In its own home it may be a session that gets a keeper again with the next command.
                     Finding::note(what, "ostler doctor, with the OSTLER_HOME that it belongs to")
                 });
             }
@@ -192,7 +194,7 @@ mod tests {
         let of = |name: &str| session_of(&Path::new("/x").join(name));
         assert_eq!(of("ostler-0aqx73sx-1-77").as_deref(), Some("0aqx73sx"));
         assert_eq!(of("ostler-0aqx73sx-1-77.scope").as_deref(), Some("0aqx73sx"));
-        assert_eq!(of("somebody-0aqx73sx"), None);
+        assert_eq!(of("other-0aqx73sx"), None);
         assert_eq!(of("ostler-x"), None);
     }
 }

@@ -1,6 +1,7 @@
-//! `doctor --fix`: only what is safe. It removes what is of no use (a socket without a process behind it, an empty cgroup, a
-//! folder that no list shows), and records ends that were not recorded, and has notifications sent that wait. Each thing is looked at again, under the lock that
-//! keeps others away, before it is touched. It signals no process and touches no file that is not ostler's own.
+//! `doctor --fix`: only what is safe. It removes what is of no use (a socket without a process behind it, an empty
+//! cgroup, a folder that no list shows), records ends that were not recorded, and starts sending notifications that
+//! wait. Each thing is checked again before it is changed, under the lock that excludes other processes. It signals no
+//! process and changes no file that is not ostler's own.
 
 use super::{Finding, Level};
 use crate::error::{Error, Result};
@@ -17,19 +18,19 @@ use std::path::PathBuf;
 /// What would fix a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
-    /// The folder of a launch or a deletion that was cut off.
+    /// The folder of a launch or a deletion that was interrupted.
     RemoveHidden(PathBuf),
     /// The socket of a session that has ended.
     RemoveSocket(Place),
-    /// Groups in which nobody is.
+    /// Groups without processes.
     RemoveGroups(Vec<PathBuf>),
-    /// The end of a session that nobody wrote down.
+    /// The end of a session that was not recorded.
     Record(Place),
-    /// So many notifications wait, and nothing sends them.
+    /// This many notifications wait, and no process sends them.
     Send(u64),
 }
 
-/// Fixes what can be fixed; what cannot be is as bad as before, with the reason.
+/// Fixes what can be fixed. A finding whose fix failed keeps its level and gets the reason.
 pub fn fix(engine: &Engine, findings: Vec<Finding>) -> Vec<Finding> {
     let one = |finding: Finding| match &finding.fix {
         None => finding,

@@ -1,4 +1,4 @@
-//! Agents that run in this home without us, and what they have left behind. Nothing of it is ours to touch.
+//! Agents that run without ostler, and the stale records of such processes. ostler must not change either.
 
 use super::{Finding, quoted};
 use crate::environment::Environment;
@@ -38,7 +38,7 @@ fn left_behind(agent: &str, stale: &[PathBuf]) -> Option<Finding> {
             )
         }
     };
-    // The registry is the agent's own; a person may clear it.
+    // The records belong to the agent; the user may remove them.
     let words: Vec<String> = stale.iter().take(20).map(|file| quoted(file)).collect();
     Some(Finding::note(what, format!("rm {}", words.join(" "))))
 }

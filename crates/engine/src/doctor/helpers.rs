@@ -1,7 +1,7 @@
-//! Helpers that have lost their session: its folder was deleted under them.
+//! Helpers whose session is gone: its folder was deleted while they were running.
 //!
-//! A helper is known by its own words, its owner and the folder that it works in; never by its environment, which
-//! everything that an agent starts inherits.
+//! A helper is recognised by its command line, its user and its working folder; never by its environment, which every
+//! process that an agent starts inherits.
 
 use super::Finding;
 use crate::error::Result;
@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many processes are looked at before another thread may have its turn.
-const HANDFUL: usize = 64;
+/// How many processes a thread takes at a time.
+const BATCH: usize = 64;
 
 /// One living helper process of our user.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// One that is known from its session, whose folder is there.
+    /// A helper that is known from its session, whose folder exists.
     pub fn of(pid: i32, word: &'static str, folder: &Path) -> Helper {
         Helper { pid, word, folder: folder.to_owned(), deleted: false }
     }
@@ -54,20 +54,20 @@ fn lost(helper: &Helper, root: &Path) -> Option<Finding> {
                 helper.word,
                 helper.folder.display()
             ),
-            // It leaves when what it holds is gone.
+            // The helper exits when the processes that it holds are gone.
             format!("kill {} $(pgrep -P {})", helper.pid, helper.pid),
         )
     })
 }
 
-/// Every helper of our user, whatever its home. `known`: some of them.
+/// Every helper of our user, of any home. `known`: helpers that were already found.
 pub fn all(known: Vec<Helper>) -> Result<Vec<Helper>> {
     let known_pids: HashSet<i32> = known.iter().map(|helper| helper.pid).collect();
     let pids: Vec<i32> = process_table::pids()?.into_iter().filter(|pid| !known_pids.contains(pid)).collect();
     let next = AtomicUsize::new(0);
     let look = || {
         let mut found = Vec::new();
-        while let Some(handful) = pids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(handful) = pids.chunks(BATCH).nth(next.fetch_add(1, Ordering::Relaxed)) {
             found.extend(handful.iter().filter_map(|&pid| helper(pid)));
         }
         found
@@ -77,7 +77,7 @@ pub fn all(known: Vec<Helper>) -> Result<Vec<Helper>> {
     Ok(found)
 }
 
-/// A process that ends while we look is not our concern any more.
+/// `None` for a process that is not a helper, or that ends while we look.
 fn helper(pid: i32) -> Option<Helper> {
     let word = match first_words(pid).get(1).map(String::as_str) {
         Some(HOLDER) => "holder",

@@ -1,4 +1,4 @@
-//! Where everything lives: is it there, is it ours alone, is there room, and does it outlive a reboot?
+//! The home: does it exist, is it closed to other users, is there room, and does it survive a reboot?
 
 use super::{Finding, Level, quoted};
 use ostler_core::limits::default_min_free;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Below this a session may soon have to wait for room.
 const LOW: u64 = 64 << 20;
 
-/// `min_free`: what is configured to stay free, if anything is.
+/// `min_free`: the configured minimum of free space, if there is one.
 pub fn check(home: &Home, min_free: Option<u64>) -> Vec<Finding> {
     let root = home.root();
     let shown = root.display();
@@ -68,7 +68,7 @@ pub fn check(home: &Home, min_free: Option<u64>) -> Vec<Finding> {
     findings
 }
 
-/// Folders that others may enter, or that are somebody else's.
+/// Folders that other users may enter, or that belong to another user.
 fn open_folders(home: &Home) -> Vec<Finding> {
     let mut folders = vec![home.sessions(), home.archive()];
     for parent in [home.sessions(), home.archive()] {
@@ -79,7 +79,7 @@ fn open_folders(home: &Home) -> Vec<Finding> {
     }
     let me = rustix::process::geteuid().as_raw();
     let mut findings: Vec<Finding> = folders.iter().filter_map(|folder| not_closed(folder, me)).collect();
-    // A home that was there before us may be open, as long as everything in it is not.
+    // A home that existed before may be open, as long as the folders in it are closed.
     if let Some(finding) = not_closed(&home.root().to_owned(), me) {
         findings.push(if findings.is_empty() { Finding { level: Level::Note, ..finding } } else { finding });
     }

@@ -1,5 +1,5 @@
-//! Journals with lines that cannot be read. What readers know of a session comes from its newest lines, so that only a look at
-//! all of them finds one in the middle.
+//! Journals with lines that cannot be read. Readers use the newest lines of a journal, so a bad line in the middle is
+//! found only by reading all of them.
 
 use super::{AT_ONCE, Finding};
 use crate::error::Result;
@@ -12,7 +12,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     let Some(sessions) = home.sessions_dirs(false)?.into_iter().next() else {
         return Ok(Vec::new());
     };
-    // One that cannot be read is reported as damaged.
+    // A journal that cannot be read at all is reported elsewhere, as damaged.
     let bad = each_in_parallel(AT_ONCE, &sessions.ids, |&id| journal::bad_lines(&sessions.dir, id).unwrap_or(0));
     let found = sessions.ids.iter().zip(bad).filter(|(_, bad)| *bad > 0).map(|(id, bad)| {
         Finding::note(

@@ -1,4 +1,4 @@
-//! What this kernel can do, found out by doing it.
+//! What this kernel can do, found out by trying it.
 
 use super::Finding;
 use ostler_sys::descriptors::OWN_PROGRAM;
@@ -11,7 +11,7 @@ pub fn check() -> Vec<Finding> {
     vec![processes(), terminals()]
 }
 
-/// Processes by descriptor, and how one ended that is not our child.
+/// Whether there are process descriptors, and whether they report how a process ended that is not our child.
 fn processes() -> Finding {
     match exit_of_a_child() {
         Ok(true) => Finding::fine("the kernel reports how a process ended, even after its holder was killed"),
@@ -26,7 +26,7 @@ fn processes() -> Finding {
     }
 }
 
-/// Starts ourselves for a moment, and asks after the end.
+/// Starts our own program for a moment, and asks for its exit status after it was waited for.
 fn exit_of_a_child() -> std::io::Result<bool> {
     let mut child = Command::new(OWN_PROGRAM).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     let opened = Identity::of(i32::try_from(child.id()).unwrap_or(0)).and_then(|who| match who {
@@ -38,7 +38,7 @@ fn exit_of_a_child() -> std::io::Result<bool> {
     Ok(pidfd.exit_status().is_some())
 }
 
-/// Bytes from a terminal to a file by the kernel's own hand.
+/// Whether the kernel can splice bytes from a terminal to a pipe.
 fn terminals() -> Finding {
     let moved = || -> std::io::Result<Moved> {
         let (pty, pipe) = (Pty::open(24, 80)?, Pipe::blocking()?);

@@ -1,4 +1,4 @@
-//! Limits of the system that we may run into. Everything that meets one has a way to go on without.
+//! Limits of the system that ostler may reach. Whatever reaches one of them has another way to continue.
 
 use super::Finding;
 use ostler_sys::notify::{self, Watcher};

@@ -1,5 +1,5 @@
-//! Would a logout end the sessions? A login manager may kill what a user leaves running, and ends a user's own service
-//! manager with the last login unless the user lingers.
+//! Would a logout end the sessions? A login manager may kill the processes that a user has left running. After the
+//! user's last logout it also ends the user's own service manager, unless lingering is enabled for the user.
 //!
 //! | where we run         | `KillUserProcesses` | lingers | a logout ends sessions started from here |
 //! | -------------------- | ------------------- | ------- | ----------------------------------------- |
@@ -21,11 +21,11 @@ pub fn check_this_machine(environment: &Environment) -> Vec<Finding> {
     check(&Machine { root: Path::new("/"), group: &group, user: &user })
 }
 
-/// What decides.
+/// What the result depends on.
 struct Machine<'a> {
-    /// In front of every path.
+    /// The root of every path.
     root: &'a Path,
-    /// The control groups that we are in, one on a line.
+    /// The cgroups of this process, one per line.
     group: &'a str,
     user: &'a str,
 }
@@ -62,12 +62,13 @@ struct Settings {
     kill: bool,
     only: Vec<String>,
     except: Vec<String>,
-    /// Where the last word about it stands.
+    /// The file that has set `KillUserProcesses` last.
     source: PathBuf,
 }
 
 impl Settings {
-    /// The main file, then every drop-in in the order of its name. A drop-in hides one of the same name further down.
+    /// Reads the main file, then every drop-in in the order of their names. A drop-in hides one of the same name in a
+    /// later place.
     fn read(root: &Path) -> Settings {
         const PLACES: [&str; 4] = ["etc", "run", "usr/local/lib", "usr/lib"];
         let mut settings =
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_excepted_is_not_warned() {
+    fn an_excluded_user_is_not_warned() {
         assert_eq!(verdict(&[KILL], LOGIN, "root").level, Level::Fine);
         let only = ("etc/systemd/logind.conf.d/a.conf", "[Login]\nKillOnlyUsers=bob eve\n");
         assert_eq!(verdict(&[KILL, only], LOGIN, "ann").level, Level::Fine);

@@ -1,8 +1,8 @@
-//! What is wrong or soon will be, and for each finding what to do about it. It changes nothing, unless it is asked to fix what is
-//! safe to fix.
+//! Finds what is wrong or soon will be, and says for each finding what to do about it. It changes nothing, unless the
+//! caller asks it to fix what is safe to fix.
 //!
-//! One check per file, each a function from what it looks at to findings; where a check reads the machine's own files,
-//! their root is an argument, so that tests can show it another machine.
+//! One check per file, each a function that returns findings. Where a check reads the machine's own files, their root
+//! is an argument, so that tests can pass files of their own.
 
 mod agents;
 mod config;
@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::settings::Engine;
 use serde::Serialize;
 
-/// So many sessions are looked at at the same time.
+/// At most this many threads are used.
 const AT_ONCE: usize = 8;
 
 /// How bad it is.
@@ -39,7 +39,7 @@ pub enum Level {
     Note,
     /// A person has to do something.
     Problem,
-    /// Was one of these until now.
+    /// Was a note or a problem, and has been fixed now.
     #[serde(rename = "repaired")]
     Fixed,
 }
@@ -91,7 +91,7 @@ impl Engine {
         let (home, environment) = (&self.home, &self.environment);
         let mut findings = Vec::new();
         let mut add = |check: &'static str, found: Vec<Finding>| {
-            // A check that has several parts has named them itself.
+            // A check that has several parts names them itself.
             let named = |finding: Finding| match finding.check {
                 "" => Finding { check, ..finding },
                 _ => finding,

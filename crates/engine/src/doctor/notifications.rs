@@ -1,4 +1,4 @@
-//! Notifications that never arrived, or wait to be sent and nobody sends them.
+//! Notifications that did not arrive, or that wait while no process sends them.
 
 use super::{Finding, Fix};
 use crate::error::Result;
@@ -26,13 +26,13 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// One for each way, about the newest.
+/// One finding for each way, about its newest lost notification.
 fn given_up(records: &[Record]) -> Vec<Finding> {
     let of_way = |way: Way| {
         let lost: Vec<&Record> =
             records.iter().filter(|record| record.given_up().any(|(word, _)| word == way.word())).collect();
         let newest = lost.last()?;
-        let error = newest.delivery(way).and_then(|delivery| delivery.error.as_deref()).unwrap_or("nobody answered");
+        let error = newest.delivery(way).and_then(|delivery| delivery.error.as_deref()).unwrap_or("no answer");
         Some(Finding::problem(
             format!(
                 "{} by {} within an hour, the last about session {} ({}): {error}",
@@ -47,7 +47,7 @@ fn given_up(records: &[Record]) -> Vec<Finding> {
     Way::ALL.into_iter().filter_map(of_way).collect()
 }
 
-/// Why the newest attempt of those that wait failed.
+/// Why sending the newest of the waiting notifications failed.
 fn last_error(records: &[Record]) -> String {
     let errors = records.iter().rev().flat_map(|record| &record.ways);
     let mut waiting = errors.filter(|(_, delivery)| delivery.state == Standing::Waiting);

@@ -1,4 +1,5 @@
-//! The sessions themselves: damaged folders, ends that nobody wrote down, agents that nobody keeps, keepers that keep dying.
+//! The sessions themselves: damaged folders, ends that were not recorded, agents without a keeper, keepers that die
+//! repeatedly.
 
 use super::fix::Fix;
 use super::helpers::Helper;
@@ -17,27 +18,27 @@ use ostler_view::living::Live;
 use ostler_view::look::{Depth, look_to};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many sessions are looked at before another thread may have its turn.
-const HANDFUL: usize = 16;
+/// How many sessions a thread takes at a time.
+const BATCH: usize = 16;
 
-/// From so many on a keeper does not just die now and then.
+/// More crashes in a row than this are not an accident, and are reported.
 const LOOP: u32 = 3;
 
-/// Also the helpers of those with which nothing is wrong: nobody need look for them again.
+/// Also returns the helpers of healthy sessions, which then need not be searched for.
 pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
     let mut places = home.live_places()?;
     places.extend(home.archived_places()?);
     places.sort_by_key(|place| place.id);
     let (mut findings, mut running, mut ended) = (Vec::new(), 0, 0);
-    // On a full disk each has to be asked whether it waits for room.
+    // On a full disk every session has to be examined, because it may be waiting for room.
     let room = Dir::open(home.sessions()).is_ok_and(|dir| is_nearly_full(&dir).is_ok_and(|full| !full));
     let live = room.then(|| Live::open(home, places.len())).flatten();
     let next = AtomicUsize::new(0);
     let look = || {
         let (mut looks, mut kept) = (Vec::new(), Vec::new());
         loop {
-            let at = next.fetch_add(HANDFUL, Ordering::Relaxed);
-            let handful = at..places.len().min(at + HANDFUL);
+            let at = next.fetch_add(BATCH, Ordering::Relaxed);
+            let handful = at..places.len().min(at + BATCH);
             if handful.is_empty() {
                 return (looks, kept);
             }
@@ -50,11 +51,11 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
                         kept.extend(helpers.into_iter().filter_map(helper));
                         (place, Ok((false, Vec::new())))
                     }
-                    // Its last line is not shown.
+                    // The last line of the session is not needed.
                     None => {
                         let view = look_to(Depth::Standing, place);
                         match damaged_files(place) {
-                            // Also where a look is possible without them.
+                            // Reported even when the session can be read without these files.
                             Some(finding) => (place, Ok((true, vec![finding]))),
                             None => (place, view.map(|view| (view.ended, look_closer(place, &view)))),
                         }
@@ -84,7 +85,7 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
     Ok((findings, kept.into_iter().flatten().collect()))
 }
 
-/// The files of a packed session that are damaged. Each of them is read, which lists do not do.
+/// The damaged files of a packed session. Every file is read, which lists do not do.
 fn damaged_files(place: &Place) -> Option<Finding> {
     let files = place.is_packed().then(|| place.open().and_then(|folder| packed::damaged_files(&folder)))?.ok()?;
     let what = format!("{}: the archived file is damaged ({})", place.id, files.join(", "));
@@ -109,7 +110,8 @@ fn damaged(place: &Place, error: &StoreError) -> Finding {
     }
 }
 
-/// Whether it runs and nothing is wrong with it. That its holder lives is known; it may be stopped.
+/// Whether the session runs and nothing is wrong with it. Its holder is known to be alive, but may be stopped by a
+/// signal.
 fn is_healthy(view: &View) -> bool {
     let holder = view.holder_pid.and_then(|pid| Stat::read(pid).ok().flatten());
     let stopped = holder.is_none_or(|stat| matches!(stat.state, b'T' | b't'));

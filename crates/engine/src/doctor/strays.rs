@@ -1,4 +1,5 @@
-//! What lies among the sessions and is none: launches and deletions that were cut off, and what somebody else put there.
+//! What is in the folder of sessions and is not a session: interrupted launches and deletions, and files of other
+//! programs.
 
 use super::fix::Fix;
 use super::helpers::Helper;
@@ -12,7 +13,7 @@ use ostler_sys::dir::Dir;
 use std::path::Path;
 use std::time::Duration;
 
-/// A launch takes milliseconds. One that is older than this and has no holder will not go on.
+/// A launch takes milliseconds. One that is older than this and has no holder will not be completed.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 pub fn check(home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
@@ -50,7 +51,8 @@ pub fn check(home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Its maker is gone: it is old enough, no helper works in it, and the holder that it names is dead.
+/// Whether the launch that made this folder is dead: the folder is old enough, no helper works in it, and the holder
+/// that it names is dead.
 fn is_abandoned(folder: &Path, helpers: &[Helper]) -> bool {
     let old = std::fs::metadata(folder)
         .and_then(|stat| stat.modified())

@@ -1,5 +1,5 @@
-//! What a killed agent has left running, and whose conversation goes on nowhere. They are never signalled by us: the
-//! command that ends them is for a person to type, or `resume` for a session of ours.
+//! Tools that a killed agent has left running, and whose conversation no process continues. `doctor` never signals
+//! them: the user can run the command that ends them, and `resume` ends those of a session.
 
 use super::Finding;
 use super::helpers::Helper;
@@ -11,7 +11,7 @@ use ostler_store::home::Home;
 use ostler_sys::process::command_line;
 
 pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
-    // Whose temporary files go elsewhere works for another home.
+    // A tool whose output is in another temporary folder belongs to another home.
     let (temporary, user) = (std::env::temp_dir(), rustix::process::geteuid().as_raw());
     let ours: Vec<_> = ostler_agents::all().filter_map(|agent| agent.tool_outputs(&temporary, user)).collect();
     let mut tools = tools(&helpers.iter().map(|helper| helper.pid).collect())?;
@@ -29,7 +29,7 @@ fn finding(tool: &Tool) -> Finding {
     let words: String = command_line(pid).join(" ").chars().take(60).collect();
     Finding::problem(
         format!("process {pid} is a tool of {} conversation {}, which is gone: {words}", tool.agent, tool.conversation),
-        // It leads a group of its own, with all that it started.
+        // The tool leads its own process group, with everything that it started.
         format!("kill -- -{pid} || kill {pid}"),
     )
 }

@@ -1,5 +1,6 @@
-//! Being woken when anything may have changed: one inotify instance for the folders in which sessions lie and for each
-//! session's own. A user has few instances and watches; where none is to be had we look every 200 ms, and say so.
+//! Waits until something may have changed: one inotify instance watches the folders that contain sessions, and each
+//! session's own folder. A user has few instances and watches. When none is available, we look every 200 ms and report
+//! that.
 
 use crate::error::Result;
 use crate::notice::Notice;
@@ -14,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often to look when nobody tells us.
+/// How often to look when files cannot be watched.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What may have changed.
@@ -25,11 +26,11 @@ pub enum News {
     Anything,
     /// Only these.
     Some {
-        /// A folder in which sessions lie came or went.
+        /// A folder that contains sessions was created or removed.
         folders: bool,
-        /// These sessions came, went or were moved.
+        /// These sessions were created, removed or moved.
         moved: Vec<SessionId>,
-        /// These have changed.
+        /// Files of these sessions have changed.
         sessions: Vec<SessionId>,
     },
 }
@@ -37,33 +38,33 @@ pub enum News {
 /// What is watched.
 #[derive(Clone, Copy)]
 enum Watched {
-    /// The folder in which the others lie, or the archive.
+    /// The home or the archive, which contain folders of sessions.
     Above,
-    /// One in which sessions lie.
+    /// A folder that contains sessions.
     Sessions,
     Session(SessionId),
 }
 
 /// Watches the folders of sessions.
 pub struct Changes {
-    /// `None`: we have to look ourselves.
+    /// `None`: files cannot be watched, so we look at intervals.
     watcher: Option<Watcher>,
     by_watch: HashMap<Watch, Watched>,
     by_session: HashMap<SessionId, Watch>,
-    /// The files in a session's folder that matter; none named: all of them.
+    /// The files in a session's folder that matter; empty: all of them.
     only: &'static [&'static str],
-    /// Hears that files cannot be watched.
+    /// Called when files cannot be watched.
     tell: fn(Notice),
 }
 
 impl Changes {
-    /// Of everything that lies in the folder of a session itself.
+    /// Reports changes of every file directly in the folder of a session.
     #[must_use]
     pub fn new(tell: fn(Notice)) -> Changes {
         Changes::in_files(&[], tell)
     }
 
-    /// Of these files of each session.
+    /// Reports changes of these files of each session.
     #[must_use]
     pub fn in_files(only: &'static [&'static str], tell: fn(Notice)) -> Changes {
         let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only, tell };
@@ -79,7 +80,7 @@ impl Changes {
         *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), ..*self };
     }
 
-    /// Watches the folders in which sessions come and go, those that are new among them. Watching one again is harmless.
+    /// Watches the folders that contain sessions, including new ones. Watching a folder again is harmless.
     pub fn watch_folders(&mut self, home: &Home) {
         let archive = home.archive();
         let months = std::fs::read_dir(&archive).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -102,7 +103,7 @@ impl Changes {
         }
     }
 
-    /// This session was put away or deleted.
+    /// Stops watching a session that was archived or deleted.
     pub fn forget_session(&mut self, id: SessionId) {
         if let (Some(watch), Some(watcher)) = (self.by_session.remove(&id), &self.watcher) {
             self.by_watch.remove(&watch);
@@ -113,7 +114,7 @@ impl Changes {
     fn watch(&mut self, path: &Path) -> Option<Watch> {
         match self.watcher.as_ref()?.watch(path) {
             Ok(watch) => Some(watch),
-            // Gone again; the process that took it away has told us so.
+            // The folder is gone again; its removal is reported by the watch on the folder above it.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {
                 self.do_without(&error);
@@ -122,7 +123,7 @@ impl Changes {
         }
     }
 
-    /// Watches every session that is not archived, and the folders in which they come and go.
+    /// Watches every session that is not archived, and the folders that contain sessions.
     pub fn watch_all(&mut self, engine: &Engine) -> Result<()> {
         engine.home.open_or_make(&engine.home.sessions())?;
         self.watch_folders(&engine.home);
@@ -130,7 +131,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Readable when there is news; `None` when files cannot be watched.
+    /// Readable when something has changed; `None` when files cannot be watched.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.watcher.as_ref().map(AsFd::as_fd)
@@ -142,14 +143,14 @@ impl Changes {
         self.watcher.is_none().then(|| Instant::now() + LOOK_AGAIN)
     }
 
-    /// Waits for news, until `other` can be read, until the time is up, or until nobody reads `output` any more.
+    /// Waits for a change, until `other` can be read, until the time is up, or until `output` has no reader any more.
     pub fn wait(
         &mut self,
         output: impl AsFd,
         other: Option<BorrowedFd<'_>>,
         at_most: Option<Duration>,
     ) -> Result<News> {
-        // Asked for nothing, a pipe still says when its reader is gone.
+        // Even when no event is requested, poll reports that the reader of a pipe is gone.
         let mut interests = vec![Interest { fd: output.as_fd(), read: false, write: false }];
         interests.extend([self.fd(), other].into_iter().flatten().map(Interest::read));
         let until = self.look_again().or_else(|| at_most.map(|limit| Instant::now() + limit));
@@ -171,9 +172,9 @@ impl Changes {
         let (mut folders, mut moved, mut sessions) = (false, Vec::new(), Vec::new());
         for (watch, name) in changed {
             match self.by_watch.get(&watch) {
-                // Without a name it is the folder itself that is gone.
+                // Without a name, the folder itself is gone.
                 Some(Watched::Above | Watched::Sessions) if name.is_empty() => folders = true,
-                // Other names are not ours, or locks and files that are only there to be quick.
+                // Other names are not ours, or are locks and caches.
                 Some(Watched::Above) => folders |= name == "sessions" || name == "archive" || is_month(&name),
                 Some(Watched::Sessions) => moved.extend(SessionId::parse(&name)),
                 Some(&Watched::Session(id)) => {
@@ -181,7 +182,7 @@ impl Changes {
                         (self.only.is_empty() || self.only.iter().any(|only| *only == name)) && !sessions.contains(&id);
                     sessions.extend(counts.then_some(id));
                 }
-                // Of a session that was put away.
+                // The session was archived or deleted.
                 None => {}
             }
         }

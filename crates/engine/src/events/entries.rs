@@ -1,5 +1,5 @@
-//! What a journal has gained since the last look. An entry is passed on as it was written, with the session's id in
-//! front, so that what a newer version put there survives. A line whose end has not come yet is left for the next look.
+//! The entries that were added to a journal since it was last read. An entry is passed on as it was written, with the
+//! session's id in front, so that fields of a newer version are kept. An incomplete line is left for the next time.
 
 use crate::notice::Notice;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// One event: an entry of a journal, or something about a session that stands in no journal.
+/// One event: an entry of a journal, or something about a session that is in no journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// When it happened.
@@ -26,8 +26,8 @@ struct Head {
     at: Timestamp,
 }
 
-/// The entries of this session from `position` on, which moves behind the last of them. One without a journal has none.
-/// Those from before `since` are left out.
+/// The entries of this session from `position` on; `position` is moved behind the last of them. A session without a
+/// journal has none. Entries from before `since` are left out.
 pub fn read(
     id: SessionId,
     folder: &Path,
@@ -69,19 +69,19 @@ fn parse(id: SessionId, bytes: &[u8], position: &mut u64, tell: &mut dyn FnMut(N
         }
         match serde_json::from_slice::<Head>(line).ok().zip(std::str::from_utf8(line).ok()) {
             Some((head, text)) => lines.push(Line { at: head.at, text: with_session(id, text) }),
-            // Torn by a crash and ended by the next writer.
+            // A line that was torn by a crash, and ended by the next writer.
             None => tell(Notice::LineUnreadable { id }),
         }
     }
     lines
 }
 
-/// The object with one more field in front. It has others behind it: the time, at least.
+/// The object with the session's id as its first field. The object is not empty: it has at least the time.
 fn with_session(id: SessionId, object: &str) -> String {
     let fields = object.trim().strip_prefix('{').unwrap_or_default();
     let mut text = format!(r#"{{"session":"{id}","#);
     for character in fields.chars() {
-        // JSON keeps the older control characters out by itself; these some terminals obey as well.
+        // JSON itself does not allow the control characters below U+0020 in strings; some terminals obey these as well.
         if ('\u{7f}'..='\u{9f}').contains(&character) {
             text.push_str(&format!("\\u{:04x}", u32::from(character)));
         } else {
@@ -91,7 +91,7 @@ fn with_session(id: SessionId, object: &str) -> String {
     text
 }
 
-/// All of them in the order of time. The clock may have been set back while a session ran; its own order counts.
+/// All lines in the order of time. The clock may have been set back while a session ran, so its own order is kept.
 pub fn merge(sessions: Vec<Vec<Line>>) -> Vec<Line> {
     let mut all: Vec<(Timestamp, Line)> = Vec::new();
     for lines in sessions {

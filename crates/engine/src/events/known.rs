@@ -1,5 +1,5 @@
-//! The sessions that were there at the last look. Comparing them with those that are there now tells who appeared, was
-//! put away, was brought back or was deleted.
+//! The sessions that existed at the last look. Comparing them with those that exist now shows which sessions appeared,
+//! were archived, were restored or were deleted.
 
 use super::changes::Changes;
 use super::{Batch, about, entries};
@@ -17,7 +17,7 @@ use std::path::Path;
 pub struct Known {
     sessions: BTreeMap<SessionId, One>,
     only: Only,
-    /// Hears of what cannot be read.
+    /// Called for what cannot be read.
     tell: fn(Notice),
 }
 
@@ -26,7 +26,7 @@ pub struct Known {
 pub struct Only {
     /// Of these sessions; `None`: of all.
     pub sessions: Option<BTreeSet<SessionId>>,
-    /// Not from before this.
+    /// Only those from this time on.
     pub since: Option<Timestamp>,
 }
 
@@ -41,7 +41,7 @@ struct One {
     position: u64,
 }
 
-/// Whose journals to read, beside those of sessions that have come or moved.
+/// Which journals to read, besides those of new and moved sessions.
 pub enum Read<'a> {
     All,
     Only(&'a [SessionId]),
@@ -52,7 +52,7 @@ impl Known {
         Known { sessions: BTreeMap::new(), only, tell }
     }
 
-    /// Compares, and reads. New folders are watched before they are read.
+    /// Compares the sessions, and reads their journals. New folders are watched before they are read.
     pub fn look(&mut self, home: &Home, changes: Option<&mut Changes>, read: &Read<'_>) -> Result<Batch> {
         let mut changes = changes;
         if let Some(changes) = &mut changes {
@@ -71,8 +71,8 @@ impl Known {
         Ok(batch)
     }
 
-    /// The same for a few of them. `moved`: they came, went or are elsewhere now. A session of `read` that is not where it was
-    /// is left to the look that its folder's news bring.
+    /// The same for a few sessions. `moved`: sessions that were created, removed or moved. A session of `read` that is
+    /// no longer in its place is handled later, when the change of its folder is reported.
     pub fn look_at(
         &mut self,
         home: &Home,
@@ -85,7 +85,7 @@ impl Known {
             if !self.only.includes(id) {
                 continue;
             }
-            // Asked twice: one that is moved from the archive between two questions is not gone.
+            // Asked twice: a session that is moved out of the archive during the first search is not gone.
             match home.place_of(id)?.map_or_else(|| home.place_of(id), |place| Ok(Some(place)))? {
                 Some(place) => self.compare(&place, Some(changes), read, &mut batch),
                 None => self.gone(id, Some(changes), &mut batch),
@@ -152,8 +152,8 @@ impl Known {
     }
 }
 
-/// Where to begin in a journal when older entries are not asked for: at its end, if it was not written since. With many
-/// ended sessions most journals are not read then.
+/// Where to begin in a journal when older entries are not asked for: at its end, if the journal was not written since.
+/// So with many ended sessions, most journals are not read.
 fn skipped(folder: &Path, since: Timestamp) -> u64 {
     let size = || -> Option<u64> {
         let dir = Dir::open(folder).ok()?;
@@ -163,8 +163,8 @@ fn skipped(folder: &Path, since: Timestamp) -> u64 {
     size().unwrap_or(0)
 }
 
-/// Where every session is. The folder from which sessions are moved is looked at before and after the other, so that one
-/// that is moved meanwhile is met at least once.
+/// Where every session is. The live sessions are listed before and after the archived ones, so that a session that is
+/// moved meanwhile is found at least once.
 fn places(home: &Home) -> Result<BTreeMap<SessionId, Place>> {
     let mut places = BTreeMap::new();
     for place in home.live_places()?.into_iter().chain(home.archived_places()?).chain(home.live_places()?) {

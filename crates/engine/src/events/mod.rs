@@ -1,11 +1,12 @@
-//! Everything that happens to every session, from files alone. It needs no keeper and no holder, and goes on when all of them are
-//! dead.
+//! Everything that happens to every session, from files alone. It needs no keeper and no holder, and works when all of
+//! them are dead.
 //!
-//! * `entries` reads what a journal has gained, whole lines only.
-//! * `known` compares the folders that there are with those that there were.
+//! * `entries` reads the new lines of a journal, whole lines only.
+//! * `known` compares the folders that exist with those of the last look.
 //! * `changes` waits until something may have changed.
 //!
-//! Watch first, look afterwards: what happens in between wakes us, so a new session's first entries are not missed.
+//! Watch first, read afterwards: what happens in between ends the next wait at once, so a new session's first entries
+//! are not missed.
 
 mod changes;
 mod entries;
@@ -40,14 +41,14 @@ impl Engine {
         self.home.open_or_make(&self.home.sessions())?;
         let mut known = Known::of(only, tell);
         let mut changes = Changes::in_files(&["journal.jsonl"], tell);
-        // What is there when we begin has not just appeared.
+        // Sessions that exist at the beginning are not reported as new.
         let before = known.look(&self.home, Some(&mut changes), &Read::All)?.only_entries();
         Ok((before, Events { engine: self, known, changes }))
     }
 }
 
 impl Events<'_> {
-    /// Waits until something has happened. `None` when nobody reads `output` any more.
+    /// Waits until something has happened. `None` when `output` has no reader any more.
     pub fn wait(&mut self, output: impl AsFd) -> Result<Option<Vec<Line>>> {
         let Events { engine: Engine { home, .. }, known, changes } = self;
         let batch = match changes.wait(output, None, None)? {
@@ -73,7 +74,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// In the order of time, and each session's in the order in which they were written.
+    /// The entries in the order of time; those of one session stay in the order in which they were written.
     fn only_entries(self) -> Vec<Line> {
         entries::merge(self.entries)
     }
@@ -86,7 +87,7 @@ impl Batch {
     }
 }
 
-/// Something about a session that stands in no journal.
+/// Something about a session that is in no journal.
 fn about(id: SessionId, what: &str) -> Line {
     let at = ostler_sys::clock::now();
     Line { at, text: format!(r#"{{"session":"{id}","at":"{at}","what":"{what}"}}"#) }

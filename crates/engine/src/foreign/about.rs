@@ -7,7 +7,7 @@ use ostler_core::fact::{Fact, Tokens};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// What is told of one conversation.
+/// What is known about one conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// Where it works.
@@ -16,20 +16,20 @@ pub struct About {
     pub prompt: Option<String>,
     /// What the agent said last.
     pub last: Option<String>,
-    /// Of people and of the agent.
+    /// How many messages it has, of people and of the agent.
     pub messages: u64,
-    /// Whether the last thing in it is the agent's word. One that was cut off ends with a prompt or a tool.
+    /// Whether it ends with a message of the agent. An interrupted conversation ends with a prompt or a tool.
     pub answered: bool,
-    /// Whether its end hangs on something that is not there: some agents may write an answer before its prompt.
+    /// Whether its end refers to a line that is missing: some agents may write an answer before its prompt.
     pub torn: bool,
-    /// What it has used, where the agent counts from its beginning.
+    /// The tokens that it has used, where the agent counts them from its beginning.
     pub tokens: Tokens,
 }
 
-/// How much of the beginning is read to tell where it works and what it was asked.
+/// How many bytes of the beginning are read to find where it works and what it was asked.
 const BEGINNING: u64 = 1 << 20;
 
-/// All of it is read.
+/// Reads the whole conversation.
 pub fn whole(stored: &Stored) -> io::Result<About> {
     let mut about = said(stored)?;
     let first = if stored.cwd.is_some() { None } else { folder(stored)? };
@@ -49,7 +49,8 @@ pub fn said(stored: &Stored) -> io::Result<About> {
     }
 }
 
-/// Only its beginning is read, as much as a list shows. `None` for what is not a conversation of a person's.
+/// Reads only the beginning, as much as a list needs. `None` for a file without a prompt: it is not a person's
+/// conversation.
 pub fn beginning(stored: &Stored) -> io::Result<Option<About>> {
     let mut about = match stored.queries() {
         Some(_) => return whole(stored).map(Some),
@@ -106,7 +107,7 @@ impl About {
     }
 }
 
-/// Where it works: the first folder that it tells of and in which it was begun, else the first that it tells of.
+/// Where it works: of the folders that its lines name, the first in which it was begun, else the first of all.
 fn folder(stored: &Stored) -> io::Result<Option<String>> {
     let Some(agent) = stored.kept_by() else {
         return Ok(None);

@@ -1,6 +1,7 @@
-//! Which process is at a conversation in a database. Every process of the agent has the database open, so that a process is
-//! seen and its conversation is not. What tells is its command line, and else the rows: a process in the folder of the
-//! conversation that lived when a row of it was written, while no other conversation of that folder was written to.
+//! Which process uses a conversation in a database. Every process of the agent has the database open, which does not
+//! show its conversation. The command line may name the conversation. Otherwise the rows decide: the process works in
+//! the folder of the conversation and was alive when a row of it was written, while no other conversation of that
+//! folder was written to.
 
 use super::stored::Stored as Conversation;
 use super::{ConversationOwner, Variable, owners};
@@ -14,12 +15,12 @@ use ostler_view::database::{self, Stored};
 pub enum At {
     /// It has this conversation open.
     This(ConversationOwner),
-    /// This conversation, or that one.
+    /// It has this conversation open, or the other one.
     Perhaps(ConversationOwner, String),
 }
 
-/// Every process that is not ours and is at this conversation, for all that can be known. None when the conversation has a
-/// file of its own.
+/// Every foreign process that uses this conversation, as far as can be known. Empty when the conversation has a file of
+/// its own.
 pub fn at(home: &Home, conversation: &Conversation, variable: Variable<'_>) -> Result<Vec<At>> {
     let (Some(agent), Some(queries)) = (conversation.kept_by(), conversation.queries()) else {
         return Ok(Vec::new());

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// A process that ostler did not start, and the conversation that it uses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Foreign {
-    /// The version of this object's form.
+    /// The version of this object's format.
     pub schema: u32,
     /// The process.
     #[serde(flatten)]
@@ -26,7 +26,7 @@ pub struct Foreign {
 }
 
 impl Engine {
-    /// Looks for them. Nothing is changed.
+    /// Finds foreign processes. Nothing is changed.
     pub fn foreign(&self) -> Result<Vec<Foreign>> {
         let mut owners = owners(&self.home, &self.environment.lookup())?;
         owners.retain(|owner| !owner.ours);

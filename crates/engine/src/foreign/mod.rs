@@ -1,6 +1,6 @@
-//! Every process that holds a conversation, ours told apart from foreign processes. What is found is found by
-//! [`ostler_writers`]; which session of this home it belongs to is added here. And every conversation that the agents keep,
-//! whether or not anything runs ([`stored`]), with what is in it ([`about`]).
+//! Every process that uses a conversation, with our processes distinguished from foreign ones. [`ostler_writers`] finds
+//! the processes; which session of this home a process belongs to is added here. Also every conversation that the
+//! agents keep, whether or not a process uses it ([`stored`]), with its content ([`about`]).
 
 pub mod about;
 pub mod in_database;
@@ -14,7 +14,7 @@ use ostler_store::home::Home;
 pub use ostler_writers::{ConversationOwner, Evidence, Variable, conversation_in, processes, stale_records};
 use std::io;
 
-/// Every process that holds a conversation below this home, the newest first.
+/// Every process that uses a conversation, the newest first. Those of sessions of this home are marked.
 pub fn owners(home: &Home, variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
     let mut found = ostler_writers::everywhere(variable)?;
     ours::tell_apart(home, &mut found);

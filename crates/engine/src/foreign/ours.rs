@@ -7,8 +7,8 @@ use ostler_sys::process_table::descends_from;
 use ostler_view::living::Live;
 use ostler_view::look::{Depth, look_to};
 
-/// Marks the owners that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is
-/// better to name a process too many as a foreign than to hide one.
+/// Marks the owners that belong to a session of ours. A session that cannot be read marks no process: it is better to
+/// list one process too many as foreign than to hide one.
 pub fn tell_apart(home: &Home, owners: &mut [ConversationOwner]) {
     if owners.is_empty() {
         return;
@@ -30,8 +30,8 @@ pub fn tell_apart(home: &Home, owners: &mut [ConversationOwner]) {
     }
 }
 
-/// A session's agent is its own. What descends from it is too, unless it holds another conversation: an agent that our
-/// agent has started is nobody that we keep.
+/// The agent of a session belongs to it. So do the descendants of the agent, unless they use another conversation: an
+/// agent that our agent has started is not kept by us.
 fn accounts_for(view: &View, owner: &ConversationOwner) -> bool {
     let Some(agent) = view.pid else {
         return false;

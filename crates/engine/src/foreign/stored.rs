@@ -1,6 +1,6 @@
-//! Conversations that the agents keep, whether or not anything runs: in a file for each, or all of them in one database.
-//! Looked for only where the agents keep them with our environment: below the home, or where the agent's own variable
-//! says.
+//! Conversations that the agents keep, whether or not anything runs: in a file for each, or all of them in one
+//! database. They are searched only where the agents keep them in our environment: below the user's home folder, or
+//! where the agent's own variable says.
 
 use super::{Variable, conversation_in};
 use crate::error::{Error, Result};
@@ -12,12 +12,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// One of them.
+/// A stored conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Whose it is.
+    /// The agent that has written it.
     pub agent: &'static str,
-    /// The agent's name for it.
+    /// The agent's own id of it.
     pub native_id: String,
     /// Its file, or the database that it is in.
     pub file: PathBuf,
@@ -65,19 +65,19 @@ pub fn all(variable: Variable<'_>) -> Result<Vec<Stored>> {
         }));
     }
     found.sort_by_key(|one| std::cmp::Reverse(one.updated));
-    // A copy of a conversation may have two files of its name: it goes on in the newer one.
+    // A copied conversation may have two files with its id: it continues in the newer one.
     let mut seen = std::collections::HashSet::new();
     found.retain(|one| seen.insert((one.agent, one.native_id.clone())));
     Ok(found)
 }
 
-/// Those that have a file of their own.
+/// The conversations that have a file of their own.
 pub fn in_files(variable: Variable<'_>) -> Vec<Stored> {
     let mut found = Vec::new();
     for agent in ostler_agents::all() {
         let Some(Stores::Files { folder, deep, inner }) = agent.stores(variable) else { continue };
         for file in files_below(&folder, deep, inner, "jsonl") {
-            // A pipe would hold up the one who opens it.
+            // Opening a pipe would block.
             let Some(about) = file.metadata().ok().filter(std::fs::Metadata::is_file) else { continue };
             let Ok(updated) = about.modified() else { continue };
             let Some(native_id) = conversation_in(agent, &file) else { continue };
@@ -91,9 +91,9 @@ pub fn in_files(variable: Variable<'_>) -> Vec<Stored> {
 /// A conversation that its agent has to convert before anything else can read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Older {
-    /// Whose it is.
+    /// The agent that has written it.
     pub agent: &'static str,
-    /// In which form.
+    /// Its id, and how it is resumed.
     pub form: OlderForm,
     /// Where it is.
     pub file: PathBuf,
@@ -101,7 +101,7 @@ pub struct Older {
     pub cwd: Option<String>,
 }
 
-/// Those that only an older version of their agent has written.
+/// The conversations that exist only in the format of an older version of their agent.
 pub fn in_older_form(variable: Variable<'_>) -> Vec<Older> {
     let mut found = Vec::new();
     for agent in ostler_agents::all() {
@@ -123,7 +123,8 @@ pub fn places(variable: Variable<'_>) -> Vec<PathBuf> {
     ostler_agents::all().filter_map(|agent| Some(agent.stores(variable)?.path().to_owned())).collect()
 }
 
-/// The files with this extension so many folders below a folder, or in the folder of this name in each of those.
+/// The files with this extension `deep` levels below a folder. With `inner`: in the folder of that name in each folder
+/// of that level.
 fn files_below(folder: &Path, deep: usize, inner: Option<&str>, extension: &str) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     for _ in 0..deep {
@@ -134,7 +135,7 @@ fn files_below(folder: &Path, deep: usize, inner: Option<&str>, extension: &str)
     folders.flat_map(|folder| entries(&folder)).filter(is_record).collect()
 }
 
-/// A folder that is not there has nothing in it, and one that we may not read tells nothing.
+/// Empty for a folder that does not exist or cannot be read.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }

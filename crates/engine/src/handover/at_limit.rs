@@ -1,5 +1,5 @@
-//! The process called `__handover`: has another agent continue a session that has reached a usage limit. The keeper has reserved the id
-//! of the new session, so that there is one however often this process is started.
+//! The process `__handover`: lets another agent continue a session that has reached a usage limit. The keeper has
+//! reserved the id of the new session, so only one session is made however often this process is started.
 
 use super::Handover;
 use crate::error::Result;
@@ -11,7 +11,7 @@ use ostler_sys::lock;
 use ostler_sys::pause::{self, Point, Role};
 use rustix::fs::OFlags;
 
-/// Lives the life of this process. The words: the agent, the id, and the descriptors.
+/// Runs this process and returns its exit code. The arguments: the agent, the id, and the descriptors.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
     pause::act_as(Role::Preparer);
@@ -27,7 +27,7 @@ pub fn main(arguments: &[String]) -> i32 {
 fn hand_over(given: &Given, agent: &str, id: SessionId) -> Result<()> {
     let (engine, place) = of_folder(&given.folder_path()?)?;
     let folder = place.open()?;
-    // One of a keeper that was killed may still be at it.
+    // A process that a killed keeper has started may still be making the handover.
     let run = folder.run(folder.newest_run()?)?;
     let _one_at_a_time = lock::exclusive(run.dir().file(".", OFlags::RDONLY | OFlags::DIRECTORY)?)?;
     let session = folder.session()?;

@@ -1,10 +1,11 @@
-//! A conversation in a bounded form, for another agent: prompts and answers whole as far as they fit, tool calls as one line each.
-//! When it does not fit, the newest is kept, and of what came before only the task.
+//! A conversation in a bounded form, for another agent: prompts and answers whole as far as they fit, tool calls as one
+//! line each. When not everything fits, the newest part is kept, and of the part before it only the task.
 
 use ostler_core::fact::Fact;
 use ostler_view::conversation::Item;
 
-/// How long a conversation may be, in bytes: some 16,000 tokens, which every model takes beside its own work.
+/// How long a conversation may be, in bytes: about 16,000 tokens, which leaves every model enough room for its own
+/// work.
 pub const LONGEST: usize = 64 << 10;
 /// How much of the first prompt is kept when it does not fit any more.
 const TASK: usize = 4 << 10;
@@ -25,7 +26,8 @@ pub enum Said {
 }
 
 impl Said {
-    /// What a conversation consists of, without what nobody needs to continue it: thoughts, results of tools, parts of texts.
+    /// What an item contributes to the digest. `None` for what is not needed to continue the work: thoughts, results of
+    /// tools, parts of texts.
     #[must_use]
     pub fn of(item: &Item) -> Option<Said> {
         match item {
@@ -97,7 +99,7 @@ pub fn digest(said: &[Said], longest: usize) -> String {
         let words = one.words();
         let limit = if first_fits(said, place, size + words.len(), longest) { longest } else { room };
         if size + words.len() > limit {
-            // Of the newest one that does not fit, its end: it says what came of it.
+            // When not even the newest item fits, its end is kept: it contains the result.
             if kept.is_empty() {
                 kept.push(format!("[cut]\n…{}", end(&words, room)));
                 first = place;
@@ -119,7 +121,7 @@ pub fn digest(said: &[Said], longest: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// Whether nothing has to be left out: what is left before this place fits too.
+/// Whether nothing has to be left out: everything before `place` fits too.
 fn first_fits(said: &[Said], place: usize, size: usize, longest: usize) -> bool {
     said[..place].iter().map(|one| one.words().len()).sum::<usize>() + size <= longest
 }

@@ -1,5 +1,5 @@
-//! Handing over: another agent continues the work of a session. It gets the conversation in a bounded form and the state of the
-//! tree. The session that it comes from is not touched; it is the parent of the new one.
+//! Handing over: another agent continues the work of a session. It gets the conversation in a bounded form and the
+//! state of the tree. The original session is not changed; it is the parent of the new one.
 //!
 //! * `at_limit`: the process that the keeper of a session starts for it at a usage limit.
 //! * `digest`: a conversation in a bounded form.
@@ -17,15 +17,16 @@ use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
+use ostler_core::life::{Continues, Handover as Handed};
 use ostler_core::record::{Mode, Origin, Session};
 use ostler_core::view::{Phase, View};
 use ostler_git::changes::Changes;
 use ostler_store::home::Place;
 use std::path::Path;
 
-/// How much is said about the tree.
+/// How long the description of the tree may be, in bytes.
 const TREE: usize = 8 << 10;
-/// What the other agent is told to do when nobody says anything else.
+/// What the other agent is told to do when the request has no message.
 const CONTINUE: &str = "Continue this work. If the last message of the person has no answer yet, do what it asks.";
 
 /// How another agent continues.
@@ -33,9 +34,9 @@ const CONTINUE: &str = "Continue this work. If the last message of the person ha
 pub struct Handover {
     /// The other agent.
     pub to: String,
-    /// What it is told beside the conversation; to continue when there is nothing.
+    /// What it is told in addition to the conversation; `None`: to continue.
     pub message: Option<String>,
-    /// With or without a terminal; as the session when there is none.
+    /// With or without a terminal; `None`: as the original session.
     pub mode: Option<Mode>,
     /// It waits for further messages after its last turn.
     pub keep: bool,
@@ -45,12 +46,24 @@ pub struct Handover {
     pub model: Option<String>,
     /// A person is there who can answer questions.
     pub attended: bool,
-    /// The id of the new session, when the caller has reserved one. When such a session exists, it was handed over already and
-    /// nothing is started.
+    /// The id of the new session, when the caller has reserved one. When such a session exists, it was handed over
+    /// already and nothing is started.
     pub id: Option<SessionId>,
 }
 
 impl Engine {
+    /// The session in which another agent continues, when the newest run of this session was handed over at a usage
+    /// limit.
+    pub fn continued_in(&self, place: &Place) -> Result<Option<Place>> {
+        let folder = place.open()?;
+        let run = folder.run(folder.newest_run()?)?;
+        let state = ostler_view::look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
+        match state.handover {
+            Some(Handed { result: Some(Continues::Yes), id: Some(id), .. }) => Ok(self.home.place_of(id)?),
+            Some(_) | None => Ok(None),
+        }
+    }
+
     /// Starts a session with another agent that continues the work of this one.
     pub fn handover(&self, place: &Place, request: Handover, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
         if let Some(place) = request.id.map(|id| self.settled(id)).transpose()?.flatten() {
@@ -87,7 +100,7 @@ impl Engine {
         if view.agent == COMMAND || view.job.is_some() || request.to == COMMAND {
             return Err(Error::NothingToHandOver { session });
         }
-        // Two would write to one tree.
+        // Two agents would write to one tree.
         if matches!(view.state, Phase::Starting | Phase::Working | Phase::Running | Phase::Asking | Phase::Stopping) {
             return Err(Error::StillWorks { session });
         }
@@ -115,7 +128,7 @@ impl Engine {
         ))
     }
 
-    /// What was said and done in a session, with what came before in the conversation that it is a copy of.
+    /// What was said and done in a session, including the earlier part of the conversation that it is a copy of.
     pub(crate) fn said_in(&self, place: &Place, until: Option<Timestamp>) -> Result<Vec<Said>> {
         let session = place.open()?.session()?;
         let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! All agents that a person can name: those that ostler knows, and a person's own.
+//! All agents that the user can name: those that ostler knows, and the user's own.
 
 use super::{Abilities, Messages, abilities, in_path, is_program, known, location, versions};
 use crate::config::own_agents::Protocol;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// One agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentInfo {
-    /// The version of this object's form.
+    /// The version of this object's format.
     pub schema: u32,
     /// What it is called in `run`.
     pub name: String,
@@ -19,11 +19,11 @@ pub struct AgentInfo {
     pub installed: bool,
     /// The real program, behind any launcher.
     pub program: Option<PathBuf>,
-    /// What the program says of itself.
+    /// The version that the program reports.
     pub version: Option<String>,
     /// What to install when it is not there.
     pub npm_package: Option<&'static str>,
-    /// A person's own, from config.toml.
+    /// It is one of the user's own, from config.toml.
     pub own: bool,
     /// What can be done with it.
     #[serde(flatten)]
@@ -59,7 +59,7 @@ impl Engine {
             .collect()
     }
 
-    /// Of a person's own agents it is not known what they do with `--version`, and they are not asked.
+    /// The user's own agents are not asked for their version: it is not known what they do with `--version`.
     fn own_agents(&self) -> impl Iterator<Item = AgentInfo> {
         self.config.agents.iter().map(|(name, agent)| {
             let word = agent.command.first().map_or("", String::as_str);

@@ -1,7 +1,7 @@
-//! Which agents are on this machine: where the real program is, which version it says it is, what can be done with it.
+//! Which agents are on this machine: where the real program is, which version it reports, what can be done with it.
 //!
-//! What works is asked of the same code that keeps the agent, so that the list cannot promise what a session does not
-//! hold.
+//! What works is derived from the same code that keeps the agent, so that the list cannot promise what a session does
+//! not do.
 
 mod list;
 mod versions;
@@ -46,7 +46,7 @@ pub struct Abilities {
     pub terminal: bool,
     /// How it takes messages.
     pub messages: Messages,
-    /// Its questions are passed on, and answers brought back.
+    /// Its questions are passed on to the user, and the answers to the agent.
     pub asks: bool,
     /// A finished turn is proven to be in its transcript.
     pub saved_proof: bool,
@@ -57,17 +57,18 @@ pub fn known() -> impl Iterator<Item = &'static dyn Agent> {
     ostler_agents::all().filter(|agent| agent.name() != "command")
 }
 
-/// Whether it is a program of its own. The demo is part of ostler, and a protocol is spoken by the program that is named.
+/// Whether it is a program of its own. The demo is part of ostler, and for a protocol the user names the program that
+/// speaks it.
 pub fn is_program(agent: &dyn Agent) -> bool {
     agent.package().is_some()
 }
 
-/// Those of them that are programs of their own, as examples in help name them.
+/// The agents that are programs of their own; examples in help use their names.
 pub fn programs() -> impl Iterator<Item = &'static dyn Agent> {
     ostler_agents::installed::programs()
 }
 
-/// The one with this name; also `command`, which a person does not name.
+/// The agent with this name; also `command`, which users do not name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
     ostler_agents::find(name)
@@ -98,7 +99,7 @@ pub fn location(environment: &Environment, agent: &dyn Agent) -> Option<PathBuf>
     Some(if real == agent.name() { on_path } else { PathBuf::from(real) })
 }
 
-/// Derived from how the agent would be kept.
+/// What a session with this agent can do, derived from how the agent would be kept.
 pub fn abilities(environment: &Environment, agent: &dyn Agent) -> Abilities {
     let variable = environment.lookup();
     let plan = |mode| {

@@ -1,5 +1,5 @@
-//! Asking programs which version they are, or which options they know: in an empty home, with everything switched off that would reach for the
-//! network, all at once, and not for long.
+//! Asks programs for their version, or whether they know an option: in an empty home, with everything switched off that
+//! would use the network, all at the same time, and with a time limit.
 
 use crate::environment::Environment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The slowest of them needs two seconds on an idle machine.
+/// How long a program may take to answer. The slowest agent needs two seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What each of these programs says its version is; `None` for one that says nothing in time. All are asked at once.
@@ -26,13 +26,13 @@ pub fn versions(environment: &Environment, programs: &[Option<PathBuf>]) -> Vec<
             .collect();
         asked.into_iter().map(|answer| answer.join().ok().flatten()).collect()
     });
-    // Somebody who still writes there loses nothing that anybody wants.
+    // A process that still writes there loses nothing that is needed.
     let _ = std::fs::remove_dir_all(&home);
     answers
 }
 
-/// Whether a program's help names this option. One that gives no help is taken for a program that knows it: where it does not, it
-/// says so when it is started, and that is better than doing without.
+/// Whether a program's help names this option. A program that gives no help is assumed to know the option: if it does
+/// not, it reports that when it is started, which is better than not using the option.
 pub fn knows_option(environment: &Environment, program: &Path, option: &str) -> bool {
     let Some(home) = empty_home() else { return true };
     let help = says(environment, program, "--help", &home);
@@ -44,13 +44,13 @@ fn version(environment: &Environment, program: &Path, home: &Path) -> Option<Str
     number(&says(environment, program, "--version", home)?)
 }
 
-/// A folder for whatever they write on this occasion.
+/// A folder for the files that the programs write when they are asked.
 fn empty_home() -> Option<PathBuf> {
     let home = std::env::temp_dir().join(format!("ostler-versions-{}", uuid::Uuid::new_v4()));
     std::fs::create_dir(&home).ok().map(|()| home)
 }
 
-/// What it prints when it is asked this.
+/// What the program prints with this argument.
 fn says(environment: &Environment, program: &Path, question: &str, home: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command.arg(question).env_clear().envs(ostler_agents::installed::offline());
@@ -62,14 +62,15 @@ fn says(environment: &Environment, program: &Path, question: &str, home: &Path) 
     let said = first_words(&mut child);
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
-        // Not collected yet, so the number is still its own; gone already is as good.
+        // The child was not waited for yet, so the number still belongs to it. It does not matter if it has exited
+        // already.
         let _ = kill_process_group(group, Signal::KILL);
     }
     let _ = child.wait();
     said.filter(|said| !said.is_empty())
 }
 
-/// All it prints, up to a bound, within our patience.
+/// What the program prints, up to a limit, within `PATIENCE`.
 fn first_words(child: &mut Child) -> Option<String> {
     let mut output = child.stdout.take()?;
     let deadline = Instant::now() + PATIENCE;

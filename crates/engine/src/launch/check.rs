@@ -1,4 +1,5 @@
-//! Whether a request can be done, and what it comes to: the agent's mode, its arguments, the conversation that it goes on with.
+//! Whether a request is possible, and what follows from it: the agent's mode, its arguments, the conversation that it
+//! continues.
 
 use super::refusal::{LaunchRefusal, OnlyForAgents};
 use super::{COMMAND, JOB, Launch};
@@ -10,11 +11,11 @@ use ostler_core::MESSAGE_LIMIT;
 use ostler_core::record::Mode;
 use std::path::{Path, PathBuf};
 
-/// What a request comes to.
+/// What follows from a valid request.
 pub struct Checked {
     pub mode: Mode,
     pub arguments: Vec<String>,
-    /// The conversation to go on with, which the agent's own arguments have named.
+    /// The conversation to continue, if the agent's own arguments have named one.
     pub conversation: Option<String>,
 }
 
@@ -54,7 +55,8 @@ fn known_agent(request: &Launch, agent: &dyn Agent) -> Refused<Checked> {
     if let Some(words) = agent.conflicts(&request.arguments) {
         return Err(LaunchRefusal::Conflict(words));
     }
-    // Left to the agent it would be resumed without our knowledge, and nobody could be kept from it.
+    // If this argument were left to the agent, it would resume the conversation without our knowledge, and other
+    // processes could not be kept out of the conversation.
     let (conversation, arguments) = match agent.named_conversation(&request.arguments) {
         Some((conversation, rest)) => (Some(conversation), rest),
         None => (None, request.arguments.clone()),
@@ -62,7 +64,7 @@ fn known_agent(request: &Launch, agent: &dyn Agent) -> Refused<Checked> {
     Ok(Checked { mode, arguments, conversation })
 }
 
-/// Nobody names it: a job is launched by the command that it is for.
+/// The user does not name this agent: a job is launched by its own command.
 fn job(request: &Launch) -> Refused<Checked> {
     match request.job {
         Some(_) => Ok(Checked { mode: Mode::Headless, arguments: request.arguments.clone(), conversation: None }),

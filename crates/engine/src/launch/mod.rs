@@ -3,7 +3,7 @@
 //! * `refusal`: what can be wrong with a request.
 //! * `check`: whether it can be done, before anything is done.
 //! * `default_agent`: which agent gets a prompt when none is named.
-//! * `recorded`: what a recording brings along.
+//! * `recorded`: what a recording contributes to a launch.
 
 mod check;
 mod default_agent;
@@ -35,10 +35,10 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// The agent that is not an agent: [`Launch::arguments`] are a command, which is kept like any other session.
+/// The agent name of plain commands: [`Launch::arguments`] are a command, which is kept like any other session.
 pub const COMMAND: &str = "command";
 
-/// A session that is to begin.
+/// A request for a new session.
 #[derive(Debug, Default)]
 pub struct Launch {
     /// An agent that ostler knows, one of config.toml, or [`COMMAND`].
@@ -47,9 +47,9 @@ pub struct Launch {
     pub prompt: Option<String>,
     /// What it is told after that, message by message.
     pub further: Vec<String>,
-    /// The working folder; that of the engine's environment when there is none.
+    /// The working folder; `None`: that of the engine's environment.
     pub cwd: Option<PathBuf>,
-    /// With or without a terminal; as the agent is configured when there is none.
+    /// With or without a terminal; `None`: as the agent is configured.
     pub mode: Option<Mode>,
     /// It waits for further messages after its last turn.
     pub keep: bool,
@@ -59,13 +59,13 @@ pub struct Launch {
     pub name: Option<String>,
     /// Labels, by which sessions are selected.
     pub labels: BTreeMap<String, String>,
-    /// What it may use of the machine.
+    /// How much of the machine it may use.
     pub limits: limits::Asked,
-    /// Restarts and limits of its turns, as a person has decided them beforehand.
+    /// Restarts and limits of its turns, which the user has set in advance.
     pub rules: Rules,
     /// Further arguments of the agent's own, or the command.
     pub arguments: Vec<String>,
-    /// What a program reads that takes no messages: a pipe or a file.
+    /// The input of a program that takes no messages: a pipe or a file.
     pub piped: Option<OwnedFd>,
     /// A person is there who can answer questions.
     pub attended: bool,
@@ -77,23 +77,23 @@ pub struct Launch {
     pub relative: Option<Relative>,
     /// Its agent may only read.
     pub read_only: bool,
-    /// The id that was reserved for it. A launch that is repeated with the same id finds the session that the first one made; one that
-    /// was killed on its way is done again. So there are never two.
+    /// The id that was reserved for it. A repeated launch with the same id finds the session that the first one made. A
+    /// launch that was killed in the middle is done again. So there are never two sessions.
     pub id: Option<SessionId>,
-    /// It drives other sessions: the kind of job, and what that has to know. The agent is [`JOB`].
+    /// It drives other sessions: the kind of job, and what its driver has to know. The agent is [`JOB`].
     pub job: Option<Job>,
     /// The group that it is started in.
     pub group: Option<String>,
-    /// Its program starts later.
+    /// When its program starts, if not at once.
     pub start: StartLater,
 }
 
-/// Where a session comes from that continues or judges the work of another one.
+/// The origin of a session that continues or reviews the work of another session.
 #[derive(Clone, Debug)]
 pub struct Relative {
     /// The other session.
     pub parent: SessionId,
-    /// What it is to that.
+    /// How the new session is related to it.
     pub origin: Origin,
     /// The tree of the other session, in which it works too.
     pub worktree: Option<Box<Worktree>>,
@@ -111,7 +111,7 @@ pub struct Job {
 /// The agent of a job: ostler itself.
 pub const JOB: &str = ostler_agents::job::NAME;
 
-/// What a job has to know, in the folder of its first run.
+/// The file with what a job has to know, in the folder of its first run.
 pub(crate) const SPEC: &str = "job.json";
 
 /// A session that was launched.
@@ -119,12 +119,13 @@ pub(crate) const SPEC: &str = "job.json";
 pub struct Launched {
     /// Where it is.
     pub place: Place,
-    /// What it was asked to be.
+    /// What was asked for.
     pub session: Session,
 }
 
 impl Engine {
-    /// Refuses what [`Engine::launch`] would refuse because of the request itself. Nothing is done and nothing is read but settings.
+    /// Refuses what [`Engine::launch`] would refuse because of the request itself. Nothing is done and nothing is read
+    /// but settings.
     pub fn check_launch(&self, request: &Launch) -> Result<()> {
         check::check(self, request).map(drop)
     }
@@ -140,7 +141,8 @@ impl Engine {
         }
         self.check_start(&request.start)?;
         let tree_name = request.worktree.as_ref().and_then(|asked| asked.name.clone());
-        // Of several that want one name at once, one gets it: nobody else looks until the session exists.
+        // When several commands ask for one name at the same time, one gets it: the lock is held until the session
+        // exists.
         let _names = request.name.as_ref().or(tree_name.as_ref()).map(|_| self.home.lock_names()).transpose()?;
         request.name = self.name_for(request.name, tree_name)?;
         let mut session = self.describe(&request, &checked)?;
@@ -178,7 +180,8 @@ impl Engine {
                 place
             }
         };
-        // Only now: a refused launch has its own message, and the first session creates the home whose disk is looked at.
+        // Only now: a refused launch has its own message, and the first session creates the home whose disk is looked
+        // at.
         self.tell_when_low(tell);
         Ok(Launched { place, session })
     }
@@ -187,7 +190,7 @@ impl Engine {
     pub(crate) fn name_for(&self, name: Option<String>, tree: Option<String>) -> Result<Option<String>> {
         match name {
             Some(name) => self.check_name(&name).map(|()| Some(name)),
-            // A person who has named the tree means the session by that name, too, if no other has it.
+            // The name that the user gave to the tree is also the name of the session, if no other session has it.
             None => Ok(tree.filter(|name| self.check_name(name).is_ok())),
         }
     }

@@ -6,7 +6,7 @@ use ostler_agents::replay::PREFIX;
 use ostler_replay::Recording;
 use std::path::Path;
 
-/// What a recording brings along.
+/// What a recording contributes to a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The agent that plays it, for [`super::Launch::agent`].
@@ -15,7 +15,7 @@ pub struct Recorded {
     pub messages: Vec<String>,
     /// For [`super::Launch::arguments`].
     pub arguments: Vec<String>,
-    /// A turn is interrupted in it: somebody has to do that when it is played.
+    /// A turn is interrupted in the recording, so the user or the caller has to interrupt it when it is played.
     pub interrupted: bool,
 }
 

@@ -37,7 +37,7 @@ pub enum LaunchRefusal {
     NoTerminal { agent: String },
     #[error("{agent} takes no model")]
     NoModel { agent: String },
-    /// An argument works against what ostler does, in the agent's words.
+    /// An argument conflicts with what ostler does. The text comes from the agent's module.
     #[error("{0}")]
     Conflict(&'static str),
 
@@ -64,7 +64,7 @@ pub enum LaunchRefusal {
     // Recordings.
     #[error("{file} is not a recording: {why}")]
     NotARecording { file: String, why: String },
-    /// An argument of the player is wrong, in its words.
+    /// An argument of the player is wrong. The text comes from the player.
     #[error("{0}")]
     PlayerArgument(String),
 }
@@ -72,7 +72,7 @@ pub enum LaunchRefusal {
 /// What a command does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnlyForAgents {
-    /// Something to be told.
+    /// A first message.
     Prompt,
     /// Staying alive after its turn.
     Keep,

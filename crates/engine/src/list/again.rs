@@ -1,4 +1,4 @@
-//! Looking again at a few sessions of a list, as a list looks at them.
+//! Looks again at a few sessions of a list, in the same way as a list.
 
 use super::{Listed, look_at};
 use crate::error::Result;
@@ -7,7 +7,8 @@ use ostler_core::id::SessionId;
 use ostler_store::home::{Place, SessionsDir};
 use ostler_view::overview::Overview;
 
-/// What these sessions look like now, without those that were archived or purged. The folder of sessions is not read for it.
+/// What these sessions look like now, without those that were archived or purged. The folder that contains the sessions
+/// is not read.
 pub fn look_again(engine: &Engine, ids: &[SessionId]) -> Result<Vec<Listed>> {
     let Some(&first) = ids.first() else {
         return Ok(Vec::new());

@@ -5,7 +5,8 @@ use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use std::path::{Path, PathBuf};
 
-/// Every word that `--state` takes: what `ls` shows, and `ended` for all that have.
+/// Every word that `--state` takes: the states that `ls` shows, `ended` for all ended sessions, and `alarm` for those
+/// with an alarm.
 pub const STATES: [&str; 16] = [
     "queued",
     "starting",
@@ -46,7 +47,7 @@ pub enum Sort {
     Need,
     /// The newest first.
     Created,
-    /// The one that changed last first.
+    /// The most recently changed first.
     Updated,
     /// By title.
     Name,
@@ -59,7 +60,7 @@ impl Filter {
     pub fn admits(&self, one: &Listed) -> bool {
         match one {
             Listed::Good(view) => self.admits_view(view),
-            // Nothing is known of it, so it is hidden only from a list of something else.
+            // Nothing is known of a damaged session, so it is hidden only when the filter asks for something else.
             Listed::Bad(_) => {
                 let state = self.states.is_empty() || self.states.iter().any(|state| state == "damaged");
                 state && self.agents.is_empty() && self.labels.is_empty() && self.below.is_none()
@@ -83,7 +84,8 @@ impl Filter {
     }
 }
 
-/// Where a session stands in a list. Compared field by field; what a sort does not use is the same for all.
+/// The position of a session in a list. Compared field by field; a field that a sort does not use is the same for all
+/// sessions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
     group: u8,

@@ -1,7 +1,7 @@
 //! Which sessions there are, and what each looks like.
 //!
 //! * `filter`: which sessions are listed, and in which order.
-//! * `again`: those of a list that may have changed since.
+//! * `again`: looks again at sessions of a list that may have changed.
 
 mod again;
 mod filter;
@@ -29,32 +29,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Ended sessions are listed for this long without `-a`.
 const RECENT_S: i64 = 24 * 3600;
-/// From so many on another thread is worth its start.
+/// From this many sessions on, it is worth starting more threads.
 const TWO_THREADS: usize = 16;
-/// So many sessions are looked at before another thread may have its turn.
-const HANDFUL: usize = 4;
+/// How many sessions a thread takes at a time.
+const BATCH: usize = 4;
 
 /// A session, or what is wrong with its folder.
 pub enum Listed {
     /// A session.
     Good(Box<View>),
-    /// A folder that cannot be read as one.
+    /// A folder that cannot be read as a session.
     Bad(Damaged),
 }
 
 /// What a list has found, and what it does not show.
 pub struct Found<T> {
-    /// Those that are shown, in order.
+    /// The sessions that are shown, in order.
     pub listed: Vec<T>,
-    /// Ended earlier than a list goes back.
+    /// How many are not shown because they ended too long ago.
     pub older: usize,
     /// How many are archived.
     pub archived: usize,
-    /// They match as well, but only so many were asked for.
+    /// How many also match, but exceed the number that was asked for.
     pub more: usize,
-    /// Only some were asked for.
+    /// Whether only some sessions were asked for.
     pub filtered: bool,
-    /// Ended without a failure, and only named: see [`Wanted::rest_later`].
+    /// The ids of sessions that ended without a failure: see [`Wanted::rest_later`].
     pub rest: Vec<SessionId>,
 }
 
@@ -67,10 +67,10 @@ pub struct Wanted {
     pub filter: Filter,
     /// In this order.
     pub sort: Sort,
-    /// So many at most.
+    /// At most this many.
     pub most: Option<usize>,
-    /// Those that are known to have ended without a failure are only named, in no order: for a face that shows the others first and
-    /// has these looked at afterwards. Their folders are not opened.
+    /// Of sessions that are known to have ended without a failure, only the ids are returned, in no order, and their
+    /// folders are not opened. This is for a face that shows the other sessions first and looks at these afterwards.
     pub rest_later: bool,
 }
 
@@ -80,7 +80,7 @@ impl Wanted {
         self.filter != Filter::default()
     }
 
-    /// Cuts a list that is in order; how many were left out.
+    /// Truncates a sorted list; returns how many were left out.
     fn cut<T>(&self, listed: &mut Vec<T>) -> usize {
         let more = listed.len().saturating_sub(self.most.unwrap_or(usize::MAX));
         listed.truncate(listed.len() - more);
@@ -88,7 +88,8 @@ impl Wanted {
     }
 }
 
-/// Every session, or without `all` those of the last day, and of each what `keep` makes of it, in order.
+/// What `keep` makes of every session, in order. Without `all`: without archived sessions, and without those that ended
+/// more than a day ago.
 pub fn list<T: Send>(engine: &Engine, all: bool, keep: impl Fn(Listed) -> T + Sync) -> Result<Vec<T>> {
     let wanted = Wanted { all, ..Wanted::default() };
     Ok(in_order(
@@ -101,12 +102,12 @@ pub fn find(engine: &Engine, wanted: &Wanted) -> Result<Found<Listed>> {
     find_and(engine, wanted, |one| one)
 }
 
-/// The same, and of each what `keep` makes of it: of very many, a caller keeps only what it needs.
+/// The same with what `keep` makes of each session: with very many sessions, a caller keeps only what it needs.
 pub fn find_and<T: Send>(engine: &Engine, wanted: &Wanted, keep: impl Fn(Listed) -> T + Sync) -> Result<Found<T>> {
     let seen = survey(engine, wanted, |found: &mut Vec<(Order, T)>, order, one| found.push((order, keep(one))))?;
     let mut listed = in_order(seen.places);
     let more = wanted.cut(&mut listed);
-    // Only counted: nothing in there is opened.
+    // Archived sessions are only counted, not opened.
     let archived = if wanted.all { 0 } else { engine.home.count_archived()? };
     Ok(Found { listed, older: seen.older, archived, more, filtered: wanted.is_filtered(), rest: seen.rest })
 }
@@ -117,7 +118,7 @@ fn in_order<T>(places: Vec<Vec<(Order, T)>>) -> Vec<T> {
     listed.into_iter().map(|(_, kept)| kept).collect()
 }
 
-/// What each thread has put into its place, and how many sessions ended too long ago.
+/// What each thread has collected, and how many sessions ended too long ago.
 struct Seen<P> {
     places: Vec<P>,
     older: usize,
@@ -134,8 +135,9 @@ enum Known {
     Rest,
 }
 
-/// Looks at all of them with as many threads as the machine has, of which each puts what it sees into a place of its own;
-/// one damaged folder stops nobody. Where that takes more files than may be open, one thread does it.
+/// Looks at all sessions, with as many threads as the machine has processors, at most 8. Each thread collects what it
+/// finds in a place of its own; a damaged folder does not stop the others. When this needs more open files than
+/// allowed, one thread does it.
 fn survey<P: Default + Send>(
     engine: &Engine,
     wanted: &Wanted,
@@ -153,7 +155,7 @@ fn survey_with<P: Default + Send>(
     wanted: &Wanted,
     put: &(impl Fn(&mut P, Order, Listed) + Sync),
 ) -> Result<Seen<P>> {
-    // Only what is not shown can do without its folder.
+    // Only a session that is not shown can be listed without opening its folder.
     let hides = !wanted.all && !wanted.is_filtered();
     let (sessions_dirs, mut index) = if hides {
         let KnownDir { sessions_dir, index } = engine.home.known_live()?;
@@ -181,7 +183,7 @@ fn survey_with<P: Default + Send>(
         }
         matches && recent
     };
-    // Ended, and nothing has happened to it since: its folder is not opened.
+    // The folder of a session that has ended and has not changed since is not opened.
     let known = |sessions_dir: &SessionsDir, id: SessionId| {
         let ended = if hides { index.still(&sessions_dir.dir, id) } else { None };
         match ended.map(|ended| (now - ended.ended.as_second() >= RECENT_S, ended.kind)) {
@@ -194,7 +196,7 @@ fn survey_with<P: Default + Send>(
     };
     let sessions: usize = sessions_dirs.iter().map(|sessions_dir| sessions_dir.ids.len()).sum();
     let live = (sessions >= live::WORTH_IT).then(|| LiveIndex::read(engine.home.root()));
-    // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
+    // Running sessions take longest and may be next to each other, so a thread takes only a few sessions at a time.
     let given: Vec<(&SessionsDir, AtomicUsize)> =
         sessions_dirs.iter().map(|sessions_dir| (sessions_dir, AtomicUsize::new(0))).collect();
     let places = Places::default();
@@ -202,7 +204,7 @@ fn survey_with<P: Default + Send>(
         let (mut place, mut rest) = (P::default(), Vec::new());
         for (sessions_dir, next) in &given {
             let overview = Overview::over(sessions_dir, live.as_ref())?;
-            while let Some(handful) = sessions_dir.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(handful) = sessions_dir.ids.chunks(BATCH).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for &id in handful {
                     match known(sessions_dir, id) {
                         Known::Older => {
@@ -233,7 +235,8 @@ fn survey_with<P: Default + Send>(
     Ok(Seen { places, older: older.into_inner(), rest: rest.concat() })
 }
 
-/// `None` for a folder that was purged or archived while we looked. That no file can be opened is not the session's fault.
+/// `None` for a folder that was purged or archived while we looked. When too many files are open, that is an error and
+/// not a damaged session.
 fn look_at(overview: &Overview<'_>, sessions_dir: &SessionsDir, id: SessionId) -> Result<Option<Listed>> {
     Ok(match overview.look(id) {
         Ok(view) => Some(Listed::Good(Box::new(view))),
@@ -246,7 +249,7 @@ fn look_at(overview: &Overview<'_>, sessions_dir: &SessionsDir, id: SessionId) -
     })
 }
 
-/// What one thread has seen, as JSON: one text, and where in it each session stands.
+/// What one thread has seen, as JSON: one text, and the range of each session in it.
 struct Page {
     text: Vec<u8>,
     places: Vec<(Order, Range<usize>)>,
@@ -255,13 +258,14 @@ struct Page {
 
 impl Default for Page {
     fn default() -> Page {
-        // Much at once: an allocator that has to grow a thread's memory page by page stops the others each time.
+        // Allocated in one piece: an allocator that grows a thread's memory page by page stops the other threads each
+        // time.
         Page { text: Vec::with_capacity(256 * 1024), places: Vec::new(), failed: None }
     }
 }
 
-/// The same as JSON objects, in order. Each thread writes what it sees: with thousands of sessions, moving views between
-/// threads takes longer than writing them.
+/// The same as JSON objects, in order. Each thread writes what it finds: with thousands of sessions, moving views
+/// between threads takes longer than writing them.
 pub fn json(engine: &Engine, wanted: &Wanted, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> Result<()> {
     let put = |page: &mut Page, order: Order, one: Listed| {
         let begin = page.text.len();
@@ -285,7 +289,7 @@ pub fn json(engine: &Engine, wanted: &Wanted, mut each: impl FnMut(&[u8]) -> io:
     listed.into_iter().try_for_each(|(_, one)| each(one)).map_err(Error::Output)
 }
 
-/// Whether a person has to do something before it goes on.
+/// Whether a person has to do something before the session continues.
 #[must_use]
 pub fn needs_person(view: &View) -> bool {
     view.state == Phase::Asking || (view.alarm.is_some() || view.message_waits.is_some()) && !view.ended

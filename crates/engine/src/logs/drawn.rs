@@ -7,12 +7,12 @@ use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::printed;
 use ostler_view::terminal::{self, Replay};
 
-/// A screen that is drawn again.
+/// The output of a terminal session, replayed as text.
 pub struct Drawn<'a> {
     folder: &'a Folder,
     run: RunFolder,
     replay: Replay,
-    /// `None` once all of it has been handed out.
+    /// `None` before the first `rewind`, and after `finish`.
     text: Option<Box<PlainText>>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Drawn<'a> {
         Ok(Drawn { folder, run, replay: Replay::from(0), text: None })
     }
 
-    /// From the beginning: what stands on a screen depends on everything that was drawn.
+    /// Starts at the beginning: what is on a screen depends on everything that was drawn before.
     pub fn rewind(&mut self, give: &mut dyn FnMut(Piece<'_>)) -> Result<All> {
         let begins = printed::begins(self.folder, &self.run, "out")?;
         if begins > 0 {

@@ -10,8 +10,8 @@ use ostler_view::recorded;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-/// A transcript that is yet to come is looked for this often: no event says when an agent makes it. The same where the kernel gives no
-/// file watch.
+/// How often to look for a transcript that does not exist yet: no event reports when an agent creates it. Also used
+/// when files cannot be watched.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// What is waited for.
@@ -23,7 +23,7 @@ pub struct Following {
 }
 
 impl Log<'_> {
-    /// Gives what has come and waits for more. False once the session has ended and everything was given.
+    /// Gives what has come and waits for more. Returns false once the session has ended and everything was given.
     pub fn follow(&mut self, lines: Lines, give: &mut dyn FnMut(Piece<'_>)) -> Result<bool> {
         if self.following.is_none() {
             let watch = SessionWatch::new(&self.records.place)?;
@@ -68,8 +68,8 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// A transcript that has come takes the place of the screen, from its beginning. One that is read may go on in another file: the
-    /// agent has begun another conversation.
+    /// A transcript that has appeared replaces the screen, from its beginning. A transcript that is being read may
+    /// continue in another file, when the agent has begun another conversation.
     fn look_for_transcript(&mut self, give: &mut dyn FnMut(Piece<'_>)) -> Result<()> {
         let folder = &self.records.folder;
         if self.no_transcript.is_some() {
@@ -103,7 +103,7 @@ impl Log<'_> {
             match files.as_ref().map(|watcher| watcher.watch(&file)) {
                 None | Some(Ok(_)) => {}
                 Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
-                // No watch is to be had: looking again has to do.
+                // No watch is available: we look again at intervals instead.
                 Some(Err(_)) => *files = None,
             }
         }

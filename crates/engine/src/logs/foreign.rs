@@ -1,4 +1,4 @@
-//! A conversation that is not a session's, read where its agent keeps it.
+//! A conversation that belongs to no session, read where its agent keeps it.
 
 use super::Piece;
 use crate::adopt::locate;
@@ -15,8 +15,9 @@ use std::path::Path;
 const PIECE: usize = 256 * 1024;
 
 impl Engine {
-    /// Gives everything that was said and done in a conversation that an agent keeps, in order. `word`: the agent's own id of it, the
-    /// beginning of that, or its transcript. Returns how many lines of the transcript are damaged, and tell nothing.
+    /// Gives everything that was said and done in a conversation that an agent keeps, in order. `word`: the agent's own
+    /// id of it, the beginning of that id, or its transcript. Returns how many lines of the transcript are damaged and
+    /// were left out.
     pub fn foreign_log(&self, word: &str, each: &mut dyn FnMut(Piece<'_>)) -> Result<u64> {
         let stored = locate(self, word)?;
         let unreadable =
@@ -56,7 +57,7 @@ impl Engine {
     }
 }
 
-/// A pipe in the place of a transcript must not hold a reader up.
+/// Opens a regular file only: a pipe in the place of a transcript must not block the reader.
 fn open(path: &Path) -> std::io::Result<File> {
     let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?);
     match file.metadata()?.is_file() {

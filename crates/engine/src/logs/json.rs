@@ -28,7 +28,8 @@ pub enum ItemObject<'a> {
     /// The conversation cannot be opened.
     NotOpened { reason: &'a str },
     /// The agent waits for this reply of its protocol.
-    Owed { name: &'a str },
+    #[serde(rename = "owed")]
+    ReplyDue { name: &'a str },
     /// The agent takes messages.
     Ready,
     /// A turn has begun.
@@ -66,7 +67,7 @@ pub enum ItemObject<'a> {
     Subagent { item: Box<ItemObject<'a>> },
 }
 
-/// The same as a value that can be changed.
+/// The item as a JSON value that can be changed.
 pub fn to_json(item: &Item) -> std::io::Result<serde_json::Value> {
     Ok(serde_json::to_value(ItemObject::from(item))?)
 }
@@ -92,7 +93,7 @@ impl<'a> From<&'a Fact> for ItemObject<'a> {
             Fact::Recalled { last, times } => ItemObject::Recalled { last, times: *times },
             Fact::Opened { native_id } => ItemObject::Opened { native_id: native_id.as_deref() },
             Fact::NotOpened { reason } => ItemObject::NotOpened { reason },
-            Fact::ReplyDue { name, .. } => ItemObject::Owed { name },
+            Fact::ReplyDue { name, .. } => ItemObject::ReplyDue { name },
             Fact::Ready => ItemObject::Ready,
             Fact::TurnStarted => ItemObject::TurnStarted,
             Fact::Saying { text } => ItemObject::Saying { text },

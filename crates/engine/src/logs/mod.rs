@@ -1,11 +1,12 @@
-//! What was said in a session, or what its program printed or drew, and what comes of it from now on.
+//! What was said in a session, or what its program printed or drew, and what is added from now on.
 //!
-//! * `said`: a conversation, from what the agent told or from its transcript. `json`: its parts as objects.
+//! * `said`: a conversation, from the output of the agent or from its transcript. `json`: its parts as objects.
 //! * `printed`: what a program printed. `drawn`: what one drew on a terminal, as text.
 //! * `follow`: waiting for more.
-//! * `foreign`: a conversation that is not a session's.
+//! * `foreign`: a conversation that belongs to no session.
 //!
-//! The last lines of a long log are found from its end: a part of the end is read, and a larger one when that was too little.
+//! The last lines of a long log are found from its end: a part of the end is read, and a larger part when the first was
+//! too small.
 
 mod drawn;
 mod follow;
@@ -30,6 +31,7 @@ use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_view::closing;
 use ostler_view::conversation::Item;
+use ostler_view::look::{Depth, look_at};
 use ostler_view::recorded;
 use printed::Streams;
 use said::Said;
@@ -41,11 +43,11 @@ pub struct Request {
     pub raw: bool,
     /// The text of its screen, also where there is a conversation.
     pub screen: bool,
-    /// Only a conversation will do.
+    /// Only a conversation; anything else is refused.
     pub conversation: bool,
     /// Each line with its time.
     pub timed: bool,
-    /// Nothing from before this, as far as it is known when it came.
+    /// Nothing from before this time, as far as times are known.
     pub since: Option<Timestamp>,
 }
 
@@ -77,10 +79,9 @@ pub enum Piece<'a> {
         /// Safe for a terminal, unless raw bytes were asked for.
         bytes: &'a [u8],
     },
-    /// So many bytes of older output are gone.
+    /// This many bytes of older output are gone.
     Dropped(u64),
-    /// The transcript has been written meanwhile: what follows is the conversation from its beginning. `after_screen`: what came before
-    /// was the text of a screen.
+    /// The transcript has appeared meanwhile: what follows is the conversation from its beginning.
     TranscriptBegins {
         /// Whether text of the screen was given before.
         after_screen: bool,
@@ -96,7 +97,7 @@ pub enum Lines {
     Whole,
 }
 
-/// Of which streams everything is read: of standard output, of standard error.
+/// For each stream, whether all of it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct All {
     /// All of standard output.
@@ -106,7 +107,7 @@ pub struct All {
 }
 
 impl All {
-    /// Of a log that has one stream.
+    /// For a log that has one stream.
     #[must_use]
     pub fn of_out(out: bool) -> All {
         All { out, err: true }
@@ -116,7 +117,7 @@ impl All {
 /// An agent that has not written its transcript, or whose transcript is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoTranscript {
-    /// Whose it would be.
+    /// The agent whose transcript is missing.
     pub agent: String,
     /// Whether the session has ended, so that none will come.
     pub ended: bool,
@@ -131,14 +132,15 @@ pub struct Records {
 }
 
 impl Engine {
-    /// Opens the records of a session. The end of one that ended while it had no keeper is part of its log, and is recorded.
+    /// Opens the records of a session. The end of a session that ended without a keeper is part of its log, and is
+    /// recorded first.
     pub fn records(&self, place: &Place) -> Result<Records> {
         let folder = place.open()?;
         if folder.newest_run()? == 0 {
             return Err(LogRefusal::NeverRan { id: place.id }.into());
         }
         if !place.archived && folder.newest_outcome()?.1.is_none() && folder.dir().is_ours()? {
-            closing::record_if_lost(&folder)?;
+            closing::record_if_lost(&folder, &look_at(Depth::Standing, &folder, false)?)?;
         }
         Ok(Records { place: place.clone(), folder })
     }
@@ -149,7 +151,7 @@ enum Source<'a> {
     Said(Box<Said<'a>>),
     Printed(Box<Streams<'a>>),
     Drawn(Box<Drawn<'a>>),
-    /// Nothing yet: the transcript of an agent is yet to come.
+    /// Nothing yet: the agent has not created its transcript.
     Nothing,
 }
 
@@ -157,7 +159,7 @@ enum Source<'a> {
 pub struct Log<'a> {
     records: &'a Records,
     source: Source<'a>,
-    /// Why there is no conversation where there should be one. It is given as soon as there is.
+    /// Why there is no conversation although one is expected. `follow` gives it as soon as it exists.
     no_transcript: Option<NoTranscript>,
     following: Option<Following>,
 }
@@ -191,7 +193,7 @@ impl Records {
         Ok(Log { records: self, source, no_transcript, following: None })
     }
 
-    /// Whether more may come.
+    /// Whether the session is archived, so that nothing is added any more.
     #[must_use]
     pub fn are_archived(&self) -> bool {
         self.place.archived
@@ -230,14 +232,14 @@ impl Records {
 }
 
 impl Log<'_> {
-    /// Why there is no conversation, where one was to be expected.
+    /// Why there is no conversation, although one is expected.
     #[must_use]
     pub fn no_transcript(&self) -> Option<&NoTranscript> {
         self.no_transcript.as_ref()
     }
 
-    /// Begins again: with what came since then, and of that, when a size is given, about so many bytes before the end. Says whether that
-    /// is all of it.
+    /// Starts again with what came since `since`; with a size, only with about the last `size` bytes of that. Returns
+    /// whether that is all of it.
     pub fn rewind(
         &mut self,
         size: Option<u64>,
@@ -262,7 +264,7 @@ impl Log<'_> {
         }
     }
 
-    /// Gives the ends of lines that will not come any more.
+    /// Gives the incomplete lines, because their ends will not come any more.
     pub fn finish(&mut self, give: &mut dyn FnMut(Piece<'_>)) {
         match &mut self.source {
             Source::Printed(streams) => streams.finish(give),

@@ -1,4 +1,4 @@
-//! What a program printed, both streams: its bytes, or made safe for a terminal.
+//! What a program printed on both streams: as raw bytes, or as text that is safe for a terminal.
 
 use super::whole::end_of_whole;
 use super::{All, Lines, Piece, Side};
@@ -18,11 +18,11 @@ pub struct Streams<'a> {
     run: RunFolder,
     streams: [Stream; 2],
     raw: bool,
-    /// Whether the times of lines are given, too.
+    /// Whether the times of lines are given as well.
     timed: bool,
 }
 
-/// How bytes are handed on.
+/// How bytes are passed on.
 #[derive(Clone, Copy)]
 struct Show {
     raw: bool,
@@ -34,7 +34,7 @@ struct Stream {
     name: &'static str,
     side: Side,
     position: u64,
-    /// The beginning of a line whose end has not come yet, and where that is.
+    /// The beginning of an incomplete line, and its position.
     begun: Vec<u8>,
     line: u64,
     times: Times,
@@ -51,7 +51,7 @@ impl<'a> Streams<'a> {
         Ok(Streams { folder, run, streams, raw, timed })
     }
 
-    /// Whether it is known when anything of it came. Nothing is missing where nothing was printed.
+    /// Whether the times of the output were recorded. A stream without output needs none.
     pub fn has_times(&self) -> Result<bool> {
         for stream in &self.streams {
             let stat = self.run.dir().stat(stream.name)?;
@@ -62,7 +62,7 @@ impl<'a> Streams<'a> {
         Ok(true)
     }
 
-    /// Begins again: with what came since then, and of that, when a size is given, about so much before the end. Says
+    /// Starts again with what came since `since`; with a size, only with about the last `size` bytes of that. Returns
     /// whether that is all of it.
     pub fn rewind(
         &mut self,
@@ -113,7 +113,7 @@ impl Stream {
         };
         let file = File::from(run.dir().file(self.name, OFlags::RDONLY)?);
         let first = match since {
-            // A line counts with its beginning.
+            // The line at this position is given from its beginning.
             Some(since) => backwards::line_start(&file, self.times.first_since(since).unwrap_or(end))?.max(begins),
             None => begins,
         };
@@ -136,7 +136,7 @@ impl Stream {
     fn take(&mut self, part: &Printed<'_>, show: Show, give: &mut dyn FnMut(Piece<'_>)) {
         match part {
             Printed::Dropped(bytes) => {
-                // The end of the line that was begun is gone with the rest.
+                // The end of the incomplete line was dropped, too.
                 let begun = std::mem::take(&mut self.begun);
                 self.give(&begun, show, give);
                 self.line += bytes;
@@ -151,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// Hands on what begins where the present line does.
+    /// Passes on bytes that begin at the position of the current line.
     fn give(&mut self, bytes: &[u8], show: Show, give: &mut dyn FnMut(Piece<'_>)) {
         let mut place = self.line;
         self.line += bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! A conversation: by what the agent told us, or by its own transcript.
+//! A conversation, from the output of the agent or from its own transcript.
 
 use super::{All, Piece};
 use crate::error::Result;
@@ -8,9 +8,9 @@ use ostler_store::folder::Folder;
 use ostler_view::conversation::{Item, Reader, Start};
 use ostler_view::recorded;
 
-/// Where it is read.
+/// Where the conversation is read.
 pub enum Said<'a> {
-    /// What the agent told us.
+    /// The output of the agent.
     Told { folder: &'a Folder, reader: Box<Reader<'a>> },
     /// Its transcript.
     Transcript(Box<recorded::Reader>),
@@ -29,7 +29,8 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Begins again, with what came since then and about so much before the end; says whether that is all.
+    /// Starts again with what came since `since`; with a size, only with about the last `size` bytes of that. Returns
+    /// whether that is all of it.
     pub fn rewind(&mut self, size: Option<u64>, since: Option<Timestamp>) -> Result<All> {
         match self {
             Said::Told { folder, reader } => {

@@ -2,11 +2,11 @@
 
 /// A line is shown in parts once this much of it has come.
 const LONG_LINE: usize = 1 << 20;
-/// No escape sequence is so long that its beginning would not be found in this much.
+/// Longer than any escape sequence, so that the beginning of one is found within this many bytes.
 const LONG_SEQUENCE: usize = 4096;
 
-/// How much may be shown. Whole lines only: half an escape sequence looks harmless. A line that is longer than memory
-/// should hold is cut, but not inside a sequence nor inside a character.
+/// How many bytes may be shown. Only whole lines: half an escape sequence looks harmless. A line that is too long to
+/// keep in memory is cut, but not inside a sequence or a character.
 #[must_use]
 pub fn end_of_whole(text: &[u8]) -> usize {
     if let Some(place) = text.iter().rposition(|&byte| byte == b'\n') {

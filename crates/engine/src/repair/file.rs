@@ -1,7 +1,8 @@
-//! Changing somebody else's file: the old one stays beside it under another name, the new one takes its place in one step.
+//! Changing a file that belongs to an agent: the old file is kept beside it under another name, and the new file
+//! replaces it in one step.
 //!
-//! The copy is made first, as a second name of the same file where the disk allows it, so it costs nothing and cannot be
-//! incomplete. The new file is written in full, synced, and given the old one's mode and owner before it takes its name.
+//! The backup is made first, as a hard link where the file system allows it, so it costs nothing and cannot be
+//! incomplete. The new file is written in full, synced, and given the old file's mode and owner before it is renamed.
 
 use ostler_agents::repair::{Format, examine};
 use ostler_sys::clock;
@@ -30,11 +31,11 @@ pub struct Written {
     /// Everything that was found on the way.
     pub findings: Vec<Finding>,
     pub backup: PathBuf,
-    /// Conversations that left the file: their names and where they are.
+    /// Conversations that were moved out of the file: their ids and their new files.
     pub moved: Vec<(String, PathBuf)>,
 }
 
-/// How often a repaired file is looked at again. What was broken can hide something else, once or twice.
+/// How often a repaired file is examined again. One fault can hide another, once or twice.
 const ROUNDS: usize = 8;
 
 impl Looked {
@@ -75,14 +76,14 @@ impl Looked {
 
 impl Original {
     pub fn open(path: &Path) -> io::Result<Original> {
-        // A link would be replaced by the file that it leads to.
+        // Otherwise a symbolic link would be replaced, and not the file that it points to.
         let path = std::fs::canonicalize(path)?;
         let file = File::open(&path)?;
         let as_it_was = file.metadata()?;
         Ok(Original { path, file, as_it_was })
     }
 
-    /// Puts what is written in its place.
+    /// Replaces the file with what `write` writes.
     pub fn replace(&self, write: impl Fn(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
         self.write_as(&self.path, write)?;
         File::open(self.folder())?.sync_all()
@@ -92,7 +93,7 @@ impl Original {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Keeps it under another name beside it.
+    /// Keeps the file under another name beside it, and returns that path.
     pub fn back_up(&self) -> io::Result<PathBuf> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let time = clock::now().strftime("%Y%m%dT%H%M%SZ").to_string();
@@ -117,7 +118,7 @@ impl Original {
         let temporary = path.with_file_name(format!(".{name}.ostler-{}", std::process::id()));
         let written = self.fill(&temporary, write).and_then(|()| std::fs::rename(&temporary, path));
         if written.is_err() {
-            // A temporary file that cannot be removed is read by nobody.
+            // A temporary file that cannot be removed is never read.
             let _ = std::fs::remove_file(&temporary);
         }
         written
@@ -135,7 +136,7 @@ impl Original {
         }
         file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
         file.sync_all()?;
-        // A process that wrote to it in the meantime is one that we could not see.
+        // A process that we could not see may have written to the file in the meantime.
         let now = std::fs::metadata(&self.path)?;
         let stamp = |of: &Metadata| (of.ino(), of.len(), of.mtime(), of.mtime_nsec());
         if stamp(&now) != stamp(old) {

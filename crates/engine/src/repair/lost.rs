@@ -1,7 +1,8 @@
-//! What the copies of a transcript have and the transcript itself has lost: it was cut, or deleted, or replaced behind the
-//! back of the agent that writes it. What can be put back is put back, and of the rest is said what brings it back.
+//! What the copies of a transcript have and the transcript itself has lost: it was cut, deleted or replaced, and not by
+//! the agent that writes it. What can be put back is put back; for the rest, the report names the command that restores
+//! the copy.
 //!
-//! A transcript that somebody put back or repaired on purpose is the measure from then on, whatever older copies have.
+//! A transcript that was restored or repaired on purpose is the reference from then on, whatever older copies contain.
 
 use super::file::Original;
 use crate::error::{Error, Result};
@@ -37,9 +38,9 @@ pub struct Loss {
 enum Way {
     /// Nothing was written since it was cut.
     PutBack,
-    /// It went on without what it hangs on.
+    /// More was written since, but the messages that it follows are missing.
     Join(Rejoined),
-    /// Nobody can tell how the two belong together.
+    /// It is not known how the copy and the transcript belong together.
     None,
 }
 
@@ -53,9 +54,10 @@ impl Loss {
 }
 
 impl Kept<'_> {
-    /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now.
+    /// Puts back what can be put back, and returns what cannot. `tell` is called for each repair, with the path of the
+    /// backup.
     pub fn bring_back(&self, tell: &mut dyn FnMut(&str, &Path) -> Result<()>) -> Result<Option<Loss>> {
-        // Each round makes the transcript hold all of one more copy.
+        // After each round the transcript contains one more copy completely.
         for _ in checkpoints::earlier(self.folder, self.transcript)? {
             let Some(loss) = self.look()? else {
                 return Ok(None);
@@ -69,7 +71,7 @@ impl Kept<'_> {
         self.look()
     }
 
-    /// What is lost; what can be put back comes first.
+    /// A loss; one that can be repaired comes first.
     pub fn look(&self) -> Result<Option<Loss>> {
         let cannot = |error| self.cannot(error);
         let original = Original::open(self.file).map_err(cannot)?;

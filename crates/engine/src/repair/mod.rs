@@ -1,7 +1,7 @@
 //! Repairing the agents' own transcripts, on request and before every resume.
 //!
-//! What is wrong and what is to change is decided by `ostler_transcript`, which writes nothing. Here is who may be
-//! disturbed (nobody: a conversation that a living process holds is left alone), and how the file is replaced.
+//! `ostler_transcript` decides what is wrong and what has to change; it writes nothing. This module replaces the file.
+//! A conversation that a living process holds is left alone.
 
 pub(crate) mod file;
 pub(crate) mod lost;
@@ -27,15 +27,16 @@ use ostler_sys::clock;
 use ostler_transcript::{Branches, Finding};
 use std::path::Path;
 
-/// Who holds this conversation now.
+/// The process that holds this conversation now.
 pub fn owner(engine: &Engine, format: Format, native_id: &str) -> Result<Option<ConversationOwner>> {
     let same =
         |owner: &ConversationOwner| owner.agent == format.agent() && owner.native_id.as_deref() == Some(native_id);
     Ok(foreign::owners(&engine.home, &engine.environment.lookup())?.into_iter().find(same))
 }
 
-/// Looks at the transcript of a session that is about to go on, and repairs it, with a notice of each change.
-/// The caller holds `keeper.lock`. One that cannot be repaired is the agent's to judge: it may know better, and says so.
+/// Looks at the transcript of a session that is about to be continued, and repairs it, with a notice of each change.
+/// The caller holds `keeper.lock`. A transcript that cannot be repaired is left to the agent: it may still be able to
+/// read it, and reports an error otherwise.
 pub fn before_resume(
     engine: &Engine,
     session: &Session,
@@ -68,7 +69,7 @@ pub fn before_resume(
     note(changes, &written.backup)
 }
 
-/// Takes down what was changed, and where the file as it was is now.
+/// Records what was changed, and the path of the backup.
 pub type Note<'n> = &'n mut dyn FnMut(Vec<String>, &Path) -> Result<()>;
 
 /// What was changed, in words.

@@ -1,11 +1,11 @@
-//! A copy of a transcript that is repaired in its place, to say what a repair would do: what is broken can hide something
-//! else, and what is put back from a copy is no longer broken.
+//! A copy of a transcript that is repaired instead of it, to find out what a repair would do. Examining alone is not
+//! enough: one fault can hide another, and what is put back from a copy is no longer a fault.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The copy, in a folder of its own that goes with it.
+/// The copy, in a folder of its own that is deleted with it.
 pub struct Rehearsal {
     folder: PathBuf,
     file: PathBuf,
@@ -29,7 +29,7 @@ impl Rehearsal {
 
 impl Drop for Rehearsal {
     fn drop(&mut self) {
-        // What cannot be removed lies where temporary files lie.
+        // A copy that cannot be removed stays in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

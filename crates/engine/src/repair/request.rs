@@ -1,4 +1,4 @@
-//! Repairing a transcript on request: of a session, of a file, or of a conversation by the agent's own name.
+//! Repairing a transcript on request: of a session, of a file, or of a conversation by the agent's own id.
 
 use super::file::Looked;
 use super::lost::Kept;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// How to repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
-    /// Two conversations in one file become two; without it they are joined.
+    /// Two conversations in one file become two files; without this they are joined.
     pub split: bool,
     /// Only find out what would be done.
     pub dry_run: bool,
@@ -35,7 +35,7 @@ pub enum Step {
     FromCopy {
         /// What was lost, and which copy has it.
         words: String,
-        /// Where the file as it was is now.
+        /// The path of the backup.
         backup: Option<PathBuf>,
     },
     /// A copy has something that the transcript lacks and that cannot be put back.
@@ -52,22 +52,22 @@ pub enum Step {
         /// Whether it has been done.
         repaired: bool,
     },
-    /// The file as it was is here.
+    /// The path of the backup, which has the file as it was.
     Backup(PathBuf),
     /// The other one of two conversations that were in one file.
     SplitOff {
         /// Its transcript.
         file: PathBuf,
-        /// The agent's name for it.
+        /// The agent's id of it.
         native_id: String,
-        /// Whose conversation it is.
+        /// The agent of the conversation.
         agent: &'static str,
         /// The session that was made for it, when the first one belongs to a session.
         session: Option<SessionId>,
     },
 }
 
-/// What came of it.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
     /// The transcript.
@@ -85,7 +85,7 @@ pub enum End {
     NothingToRepair,
     /// Everything that was lost was put back from a copy.
     PutBack,
-    /// Something can be repaired, and was not, as it was asked.
+    /// Something can be repaired, and was not, because of `dry_run`.
     NotYet,
     /// Something cannot be repaired, and nothing was changed.
     CannotBeRepaired,
@@ -96,7 +96,7 @@ pub enum End {
     },
 }
 
-/// What the copies of a session's transcript have and the transcript has not.
+/// Whether something that only the copies of a session's transcript contain is to be put back, or was put back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Nothing,
@@ -105,7 +105,7 @@ enum Lost {
 }
 
 impl Engine {
-    /// Repairs the transcript that a word names. Each step is told when it is done.
+    /// Repairs the transcript that a word names. Each step is reported when it is done.
     pub fn repair(&self, word: &str, how: Repair, tell: &mut dyn FnMut(Step)) -> Result<Repaired> {
         let target = Target::find(self, word)?;
         if let Some(id) = &target.native_id
@@ -194,7 +194,7 @@ impl Engine {
         Ok(lost)
     }
 
-    /// The other conversation may be damaged at its end, too.
+    /// Repairs the other conversation, which may be damaged at its end, too, and makes a session for it.
     fn split_off(&self, target: &Target, native_id: String, file: PathBuf) -> Result<Step> {
         let cannot = |error: io::Error| Error::NotRepaired { path: target.file.clone(), error };
         let other = Looked::at(&file, target.format, Branches::Join).map_err(cannot)?;
@@ -212,7 +212,7 @@ impl Engine {
     }
 }
 
-/// Where there are copies, another one is begun: what we do ourselves is no surprise at the next resume.
+/// Begins another copy where there are copies, so that our own change is not reported at the next resume.
 fn settle(folder: &Folder, transcript: &Path) -> Result<()> {
     if !checkpoints::earlier(folder, transcript)?.is_empty() {
         checkpoints::settle(folder, transcript, clock::now())?;

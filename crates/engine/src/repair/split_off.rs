@@ -1,5 +1,5 @@
-//! A conversation that left another's transcript becomes a session of its own: ended, its parent recorded, ready to be
-//! resumed with the rights that the other one had.
+//! A conversation that was moved out of another one's transcript becomes a session of its own. It has ended, its parent
+//! is recorded, and it can be resumed with the rights of the original session.
 
 use crate::error::Result;
 use crate::prepare::prepare;
@@ -37,7 +37,7 @@ pub fn keep(engine: &Engine, original: Session, native_id: &str, transcript: &Pa
     Ok(put_ended(&engine.home, &session, &record, &outcome, nothing_more)?.id)
 }
 
-/// Everything that was said stands in its transcript, where it was before.
+/// Everything that was said is in its transcript, where it was before.
 fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
     let parent = session.parent.map(|id| format!(" from {id}")).unwrap_or_default();
     let closing = Closing {

@@ -1,4 +1,4 @@
-//! Which transcript is meant: a session of ours, a file, or the agent's own name for a conversation.
+//! Which transcript is meant: a session of ours, a file, or the agent's own id of a conversation.
 
 use crate::error::{Error, Result};
 use crate::foreign::{self, stored};
@@ -66,8 +66,8 @@ impl Target {
     }
 }
 
-/// How an agent would have named it, for a file that tells nothing. One with something in it is believed to be an agent's
-/// only where agents put theirs.
+/// The format according to the file's name, for a file whose content does not show it. A file that is not empty counts
+/// as a transcript only in a folder where agents put theirs.
 fn by_name(file: &Path) -> Option<Format> {
     let empty = file.metadata().is_ok_and(|file| file.len() == 0);
     Format::of_name(file, empty)

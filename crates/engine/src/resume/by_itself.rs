@@ -1,8 +1,8 @@
-//! The process called `__prepare`: the same care for a conversation that goes on by itself as [`Engine::resume`] takes. The
-//! keeper starts it before the next run of an agent whose last process did not end well.
+//! The process called `__prepare`: does the checks and repairs of [`Engine::resume`] for a conversation that the keeper
+//! continues by itself. The keeper starts it before the next run of an agent whose last process did not end well.
 //!
-//! It has a copy of the lock of the keeper, so that nobody else begins a run, and no other keeper does the same beside it. It writes
-//! nothing into the journal, which is the keeper's; what it has done is its answer.
+//! It inherits the keeper's lock, so that no other process begins a run and no other keeper does the same at the same
+//! time. It writes nothing to the journal, which only the keeper writes; its answer says what it has done.
 
 use super::transcript;
 use crate::config::Config;
@@ -28,15 +28,16 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// It takes no longer than this.
+/// The process ends after this time at the latest.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Lives the life of this process.
+/// The main function of this process; returns its exit code.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
     pause::act_as(Role::Preparer);
     let Ok(given) = Given::of(arguments) else { return 2 };
-    // What waits for a file system that does not answer cannot look at the clock, and the lock must not be held for ever.
+    // A thread that waits for a file system that does not respond cannot check the time, and the lock must not be held
+    // for ever.
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let prepared = || -> Result<()> {
@@ -81,7 +82,7 @@ fn prepare(path: &Path) -> Result<Answer> {
         let processes = counted(ended.len() as u64, "process", "processes");
         alarms.push(format!("ended {processes} that the run before had left: {}", ended.join(", ")));
     }
-    // What is changed is in the journal; only what cannot be put right is said.
+    // Changes are recorded in the journal; only what cannot be repaired becomes an alarm.
     let tell = &mut |notice: Notice| {
         if let Notice::TranscriptGone { .. } = &notice {
             alarms.push("its transcript is gone, and there is no copy of it".to_owned());

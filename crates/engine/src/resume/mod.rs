@@ -1,6 +1,7 @@
 //! Resuming: the next run of the same conversation.
 //!
-//! * `by_itself`: the same care for a run that the keeper starts by itself, in a process that the keeper starts for it.
+//! * `by_itself`: the same checks for a run that the keeper starts by itself, in a process that the keeper starts for
+//!   this.
 //! * `refusal`: what can be wrong with a request.
 //! * `transcript`: what is repaired, restored and copied before the agent reads its transcript.
 //! * `same_minute`: an agent that must not be resumed in the minute in which its conversation began.
@@ -40,12 +41,12 @@ use ostler_view::proof;
 use ostler_view::proof::Begun;
 use std::path::Path;
 
-/// How a session goes on.
+/// How a session is continued.
 #[derive(Clone, Debug, Default)]
 pub struct Resume {
-    /// What it is told. Messages that wait already are told first.
+    /// The message for the agent. Messages that wait already are delivered first.
     pub message: Option<String>,
-    /// It waits for further messages after its last turn, and is started without one.
+    /// It waits for further messages after its last turn, and may be started without one.
     pub keep: bool,
     /// Every other process that uses the conversation is ended properly first.
     pub takeover: bool,
@@ -53,7 +54,8 @@ pub struct Resume {
     pub attended: bool,
     /// From now on it works in a git worktree of its own.
     pub worktree: Option<worktrees::Asked>,
-    /// Restarts and limits from here on: they are the next run's, and those of runs that follow it by themselves. `None`: those that it had.
+    /// Restarts and limits of the next run, and of the runs that follow it by themselves. `None`: the rules that the
+    /// session had.
     pub rules: Option<Rules>,
     /// What its program waits for before it starts; `None`: nothing.
     pub start_when: Option<Box<StartWhen>>,
@@ -64,7 +66,7 @@ pub struct Resume {
 pub struct Resumable<'e> {
     engine: &'e Engine,
     place: Place,
-    /// What it looks like.
+    /// Its state when it was looked at.
     pub view: View,
 }
 
@@ -78,7 +80,7 @@ impl Engine {
         resumable.start(request, tell)
     }
 
-    /// Has a session that waits for a usage limit, or for its next run, continue at once.
+    /// Makes a session that waits for a usage limit, or for its next run, continue at once.
     pub fn go_on(&self, place: &Place) -> Result<()> {
         match request::make(self, place, RequestKind::GoOn)? {
             Answered::Accepted => Ok(()),
@@ -101,8 +103,8 @@ impl Engine {
         }
     }
 
-    /// The first half of [`Engine::resume`], for a face that asks a person something in between: refuses what has no conversation
-    /// to continue.
+    /// The first half of [`Engine::resume`], for a face that asks a person something in between: refuses a session that
+    /// has no conversation to continue.
     pub fn resumable(&self, place: &Place) -> Result<Resumable<'_>> {
         let view = until_settled(place).map_err(|error| moved::or_else(place, error))?;
         let session = SessionRef::from(&view);
@@ -117,8 +119,9 @@ impl Engine {
 }
 
 impl Engine {
-    /// Starts the run after this one, of a session that is continued by a rule: also of a command, which a person starts anew instead.
-    /// `None`: it has begun already. What begins it is the making of its folder, so that of several who try, one does.
+    /// Starts the run that follows run `after` of a session that is continued by a rule. This includes commands, which
+    /// a person would start anew instead. `None`: that run has begun already. Creating its folder begins a run, so that
+    /// only one of several processes that try succeeds.
     pub(crate) fn continue_by_rule(
         &self,
         place: &Place,
@@ -142,7 +145,8 @@ impl Resumable<'_> {
         Ok(())
     }
 
-    /// Its rules for the next run: what is asked for, else what it had. `waits`: at a usage limit, unless something else is asked for.
+    /// Its rules for the next run: what is asked for, else what it had. `waits`: at a usage limit, unless something
+    /// else is asked for.
     pub fn rules(&self, asked: &Asked, waits: bool) -> Result<Rules> {
         let of = For { agent: &self.view.agent, mode: self.view.mode, waits };
         self.engine.rules_of_resumed(asked, of, rules_before(&self.place.open()?, &self.view)?, &self.view)
@@ -162,15 +166,16 @@ impl Resumable<'_> {
         }
         let folder = place.open()?;
         let mut session = folder.session()?;
-        // The next run of a job goes on by its own record, and that of a command begins anew: they need no message.
+        // The next run of a job continues from the job's own record, and the next run of a command begins anew: neither
+        // needs a message.
         let queued = request.start_when.is_some();
         let waits =
             queued || request.message.is_some() || view.queued > 0 || session.job.is_some() || session.agent == COMMAND;
-        // One that ended before it had a conversation begins one, if there is something to say in it.
+        // A session that ended before it had a conversation begins one, if there is a message for it.
         if view.native_id.is_none() && session.fork.is_none() && session.mode == Mode::Terminal && !waits {
             return Err(ResumeRefusal::NeverBegun { session: SessionRef::from(&view) }.into());
         }
-        // An end that cannot be recorded is none: another process has the session.
+        // If its end could not be recorded, the session has not ended: another process has it.
         if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
             return Err(still_running());
         }
@@ -189,7 +194,7 @@ impl Resumable<'_> {
         }
         let recorded = session.clone();
         session.keep = request.keep;
-        // A job is started again by the rules that it was launched with.
+        // A job is started again with the rules that it was launched with.
         if session.job.is_none() {
             session.rules = match request.rules {
                 Some(rules) => rules,
@@ -199,20 +204,21 @@ impl Resumable<'_> {
                 }
             };
         }
-        // An agent that had to ask before has to ask again, no matter who watches: rights never widen.
+        // An agent that had to ask before still has to ask, whether or not a person is there: rights are never widened.
         session.attended |= request.attended;
         let number = view.run + 1;
         if let Some(native_id) = &view.native_id {
             refuse_others(&engine.environment, view.conversation_agent(), native_id, Some(&folder))?;
             same_minute::wait_out(&folder, &session, native_id, tell)?;
         }
-        // Nobody may archive or delete it while its next run begins; the new keeper waits until this is released.
+        // No other command may archive or delete the session while its next run begins; the new keeper waits until this
+        // lock is released.
         let quiesced = match Quiesced::take(&place) {
             Ok(quiesced) => quiesced,
             Err(NotQuiesced::Runs) => return Err(still_running()),
             Err(NotQuiesced::Failed(error)) => return Err(error),
         };
-        // Another run has begun since it was looked at, and is over.
+        // Another run has begun and ended since the session was looked at.
         if quiesced.view.as_ref().is_ok_and(|now| now.run != view.run) {
             return Err(still_running());
         }
@@ -227,7 +233,8 @@ impl Resumable<'_> {
                     Session { cwd: session.cwd.clone(), worktree: session.worktree.clone(), ..recorded.clone() };
                 folder.replace_session(&moved)?;
                 start(session, tell).inspect_err(|_| {
-                    // A record that stays says where the next run is to work; the tree goes, and it is made anew then.
+                    // If the old record cannot be put back, the new one still says where the next run works. The
+                    // worktree is removed, and is made anew then.
                     let _ = folder.replace_session(&recorded);
                 })
             })?,
@@ -235,7 +242,7 @@ impl Resumable<'_> {
         drop(quiesced);
         if let Some(text) = request.message {
             inbox::append(&folder, &engine.request(number, RequestKind::Message { text, now: false }))?;
-            // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
+            // The keeper reads the inbox when it starts and whenever it is woken; this wakes it.
             drop(request::reach(engine, &place)?);
         }
         Ok(Launched { place, session })
@@ -247,13 +254,14 @@ fn rules_before(folder: &Folder, view: &View) -> Result<Rules> {
     Ok(if view.run == 0 { folder.session()?.rules } else { folder.run(view.run)?.record()?.plan.rules })
 }
 
-/// What the next run is.
+/// How the next run is started.
 struct Next<'a> {
     session: &'a Session,
     start_when: Option<Box<StartWhen>>,
 }
 
-/// Starts the next run. The caller has seen that there is no other, and keeps everybody else from starting one.
+/// Starts the next run. The caller has checked that no other run has begun, and keeps all other processes from starting
+/// one.
 fn next_run(
     engine: &Engine,
     place: &Place,
@@ -262,30 +270,32 @@ fn next_run(
     Next { session, start_when }: &Next<'_>,
     tell: &mut dyn FnMut(Notice),
 ) -> Result<()> {
-    // The run before it: this one has not begun.
+    // Recorded for the previous run: the next one has not begun.
     let note: repair::Note<'_> = &mut |changes, backup: &Path| repair::note(folder, view.run, changes, backup);
     transcript::bring_back(&engine.environment, folder, view, tell, note)?;
     transcript::bring_back_lost(folder, view, tell, note)?;
     let begun = begun(&engine.environment, folder, view)?;
     let native_id = match &view.native_id {
         Some(known) if begun != Begun::InNameOnly => known.clone(),
-        // A copy that was never made has no name yet, and is made now; so is what ended before the agent named it.
+        // A copy that was never made has no id yet, and is made now. The same holds for a session that ended before the
+        // agent gave its conversation an id.
         Some(_) | None => uuid::Uuid::new_v4().to_string(),
     };
     let mut prepared = prepare(engine, session, view.run + 1, &native_id, begun == Begun::Yes)?;
     prepared.record.start_when.clone_from(start_when);
     if prepared.record.plan.opens() && prepared.record.behind.is_none() && view.run > 0 {
-        // What the program has told about itself, where its command tells nothing: the lock needs it before the start.
+        // What the program reported about itself in the last run, where its command line does not show it: the lock
+        // needs this before the start.
         prepared.record.behind = folder.run(view.run)?.record()?.behind;
     }
     let Prepared { record, files, environment } = &prepared;
     for process in orphans::end_all_of(folder, place.id, view.run, &native_id)? {
         tell(Notice::EndedLeftover { session: SessionRef::from(view), process });
     }
-    // Some agents rewrite a transcript when they resume it, and so may we.
+    // Some agents rewrite a transcript when they resume it, and a repair may rewrite it, too.
     transcript::save(folder, view, record, checkpoints::save)?;
     repair::before_resume(engine, session, record, tell, note)?;
-    // What was repaired, and what was told, is no surprise to anyone.
+    // What was repaired or reported here must not be reported again.
     transcript::save(folder, view, record, checkpoints::settle)?;
     let next = launch::Resume { session, run: record, files, environment };
     if launch::resume(place, next, &engine.launcher)? {
@@ -295,8 +305,8 @@ fn next_run(
     }
 }
 
-/// Whether there is a conversation to go on with. One whose agent died before it wrote anything down has left no trace, and
-/// is begun: told to go on with it, the agent would refuse, each time, and what waits would wait for ever.
+/// Whether there is a conversation to continue. If the agent died before it wrote anything, there is none, and it has
+/// to be begun: an agent that is told to continue it would refuse each time, and waiting messages would wait for ever.
 pub(crate) fn begun(environment: &Environment, folder: &Folder, view: &View) -> Result<Begun> {
     let Some(native_id) = &view.native_id else {
         return Ok(Begun::No);
@@ -308,7 +318,7 @@ pub(crate) fn begun(environment: &Environment, folder: &Folder, view: &View) -> 
     match known {
         Some(known) => Ok(known),
         None if view.turns > 0 => Ok(Begun::Yes),
-        // Behind a protocol, one that has worked for a message has begun, whether or not it came to an end.
+        // Behind a protocol, a conversation has begun when a message was taken, whether or not its turn ended.
         None => {
             let taken = |event: &Event| matches!(event, Event::FoundDelivered { .. });
             let worked = journal::read(folder.dir(), 0)?.entries.iter().any(|entry| taken(&entry.event));

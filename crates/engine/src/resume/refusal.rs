@@ -13,17 +13,17 @@ pub enum ResumeRefusal {
     Command { session: SessionRef },
     #[error("{session} never had a conversation")]
     NeverBegun { session: SessionRef },
-    /// Whether to send it again has to be decided by a person.
+    /// A person has to decide whether to send it again.
     #[error("message {n} may have been delivered already")]
     MaybeDelivered { id: SessionId, n: u64 },
     #[error("a message is missing")]
     MessageMissing { id: SessionId },
     #[error("{session} does not wait for anything")]
     DoesNotWait { session: SessionRef },
-    /// `command`: it has no conversation, and cannot be resumed later.
+    /// `command`: the session is a command, so it has no conversation and cannot be resumed later.
     #[error("{session} is queued: it has not begun, so there is nothing to continue")]
     Queued { session: SessionRef, command: bool },
-    /// It could not find its conversation from another folder.
+    /// The agent could not find its conversation from another folder.
     #[error("{agent} continues a conversation only in the folder in which it began")]
     SameFolder { agent: String, id: SessionId, copies: bool },
 }

@@ -1,6 +1,7 @@
-//! An agent behind the Agent Client Protocol may name the file of a conversation by the minute, and begin the file anew when
-//! it loads the conversation: loaded in the minute in which it began, a conversation is overwritten. So that minute is
-//! waited out. Nothing has been started yet, and a client that does not want to wait can leave.
+//! An agent behind the Agent Client Protocol may name the file of a conversation by the minute, and begin a new file
+//! when it loads the conversation. So a conversation that is loaded in the minute in which it began is overwritten.
+//! Resuming therefore waits until that minute is over. Nothing has been started yet, and a client may exit instead of
+//! waiting.
 
 use crate::error::Result;
 use crate::notice::Notice;
@@ -28,7 +29,7 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str, tell: &mut 
     let left = began.map_or(0, |began| left_of_its_minute(began, clock::now()));
     if left > 0 {
         tell(Notice::WaitsOutMinute { agent: behind.name(), seconds: left.unsigned_abs() });
-        // The moment itself is what is waited for.
+        // Only the time is waited for.
         match poll(&mut [], Some(&Timespec { tv_sec: left, tv_nsec: 0 })) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(std::io::Error::from(error).into()),
@@ -37,7 +38,7 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str, tell: &mut 
     Ok(())
 }
 
-/// How many seconds are left of the minute in which it began; none when that is over.
+/// How many seconds are left of the minute in which it began; 0 when that is over.
 fn left_of_its_minute(began: Timestamp, now: Timestamp) -> i64 {
     let next = began.as_second().div_euclid(60) * 60 + 60;
     (next - now.as_second()).clamp(0, 60)

@@ -17,8 +17,8 @@ use ostler_view::proof;
 use ostler_view::proof::Begun;
 use std::path::Path;
 
-/// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: an agent may delete
-/// conversations of its own accord.
+/// Restores a transcript from its last copy when the file is gone or has nothing in it: an agent may delete
+/// conversations by itself.
 pub fn bring_back(
     environment: &Environment,
     folder: &Folder,
@@ -50,7 +50,7 @@ pub fn bring_back(
     Ok(())
 }
 
-/// Puts back what a transcript has lost and its copies have, and tells what cannot be put back.
+/// Puts back what a transcript has lost and its copies have, and reports what cannot be put back.
 pub fn bring_back_lost(folder: &Folder, view: &View, tell: &mut dyn FnMut(Notice), note: Note<'_>) -> Result<()> {
     let Some(transcript) = proof::own_file(folder, view)?.filter(|path| Path::new(path).is_file()) else {
         return Ok(());

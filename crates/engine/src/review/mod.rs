@@ -1,7 +1,8 @@
-//! Reviews: another agent, which can only read, judges what a session has changed. What it says is recorded once, in the folder of the
-//! session that reviewed; `show` of the reviewed session has it.
+//! Reviews: another agent, which can only read, judges what a session has changed. Its verdict is recorded once, in the
+//! folder of the session that reviewed; `show` of the reviewed session includes it.
 //!
-//! A caller that is killed loses nothing: the same request finds the review that has begun, and nothing is paid for twice.
+//! Nothing is lost when the caller is killed: the same request finds the review that has begun, and nothing is paid for
+//! twice.
 //!
 //! * `prompt`: what the agent is told.
 
@@ -25,12 +26,13 @@ use ostler_store::review::{self, Begun};
 use ostler_sys::clock;
 use std::path::Path;
 
-/// A review that is to be made.
+/// A request for a review.
 #[derive(Clone, Debug, Default)]
 pub struct ReviewRequest {
-    /// The agent that reviews; that of the session when there is none.
+    /// The agent that reviews. `None`: the agent of the session.
     pub by: Option<String>,
-    /// What it is told instead of the usual words; the task, the changes and the form of the verdict follow in any case.
+    /// The beginning of its prompt instead of the usual one. The task, the changes and the form of the verdict follow
+    /// in any case.
     pub prompt: Option<String>,
     /// When it starts.
     pub start: StartLater,
@@ -38,12 +40,12 @@ pub struct ReviewRequest {
     pub id: Option<SessionId>,
 }
 
-/// Where a review has come to.
+/// The state of a review.
 #[derive(Debug)]
 pub enum Reviewed {
     /// It is over.
     Done(Box<Review>),
-    /// The session that reviews asks something, and waits.
+    /// The session that reviews asks a question, and waits.
     Asks(Place),
 }
 
@@ -71,6 +73,9 @@ impl Engine {
             && let Some(begun) = self.unfinished_review(&view, &by)?
         {
             return Ok(begun);
+        }
+        if request.id.is_none() {
+            self.check_changed(&view)?;
         }
         let before = Fingerprint::of(&self.git(), Path::new(&tree.path))?;
         let before = serde_json::to_value(&before).map_err(std::io::Error::from)?;
@@ -104,7 +109,8 @@ impl Engine {
         crate::prepare::check_installed(&self.environment, known)
     }
 
-    /// A review by the same agent whose verdict is not recorded: the command that made it was killed, or left it with a question.
+    /// A review by the same agent whose verdict is not recorded: the command that started it was killed, or returned
+    /// because of a question.
     fn unfinished_review(&self, view: &View, by: &str) -> Result<Option<Place>> {
         for child in self.home.children_of(view.id)?.into_iter().rev() {
             let folder = child.open()?;
@@ -129,7 +135,7 @@ impl Engine {
         };
         let folder = reviewer.open()?;
         let judged = self.judge(&view, review::begun(&folder)?)?;
-        // Another process may have been faster: the first one counts.
+        // Another process may have been faster: the first verdict counts.
         if review::publish_verdict(&folder, &judged)? {
             return Ok(Reviewed::Done(Box::new(judged)));
         }
@@ -137,7 +143,7 @@ impl Engine {
         Ok(Reviewed::Done(Box::new(first)))
     }
 
-    /// What a review that has ended comes to.
+    /// The verdict of a review that has ended.
     fn judge(&self, view: &View, begun: Option<Begun>) -> Result<Review> {
         let unsure = |reason: String| Review {
             id: view.id,
@@ -157,7 +163,7 @@ impl Engine {
         let said = match outcome {
             Some(outcome) if outcome.kind == Kind::Succeeded => parse(outcome.text.as_deref().unwrap_or_default()),
             Some(outcome) => Err(format!("the review {}: {}", outcome.kind.word(), outcome.cause)),
-            None => Err("nobody knows how the review ended".to_owned()),
+            None => Err("it is not known how the review ended".to_owned()),
         };
         if !changed.is_empty() {
             let words = format!("the tree was changed during the review: {}", changed.join(", "));
@@ -177,7 +183,7 @@ impl Engine {
         let mut reviews = Vec::new();
         for child in children.iter().filter(|child| child.origin == Some(Origin::Review)) {
             let Some(place) = self.home.place_of(child.id)? else { continue };
-            // One that cannot be read costs its verdict and not the others.
+            // A review that cannot be read is left out; the others are still returned.
             reviews.extend(place.open().and_then(|folder| review::verdict(&folder)).ok().flatten());
         }
         Ok(reviews)

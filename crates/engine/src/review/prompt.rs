@@ -1,4 +1,4 @@
-//! What an agent is told that reviews the work of a session.
+//! The prompt of an agent that reviews the work of a session.
 
 use crate::error::Result;
 use crate::handover::{Said, beginning, digest};
@@ -7,9 +7,9 @@ use ostler_core::worktree::Worktree;
 use ostler_git::changes::Changes;
 use ostler_store::home::Place;
 
-/// How much of the task is told.
+/// How much of the task is in the prompt.
 const TASK: usize = 16 << 10;
-/// How much of the changes is told; the rest is in the files.
+/// How much of the changes is in the prompt; the rest is in the files.
 const DIFF: usize = 200 << 10;
 
 const OPENING: &str = "Review the work of another agent in this folder. You can only read. Judge whether the change does what the task \

@@ -1,4 +1,4 @@
-//! Ending a session that lives and whose records cannot be read: its helpers have what they need in memory.
+//! Ending a running session whose records cannot be read: its helpers have what they need in memory.
 
 use crate::error::{Error, Result};
 use ostler_store::StoreError;
@@ -13,7 +13,7 @@ use rustix::time::Timespec;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// What helpers take for an end beyond the grace: they save and clear up as well.
+/// How long helpers may take in addition to the grace period: they also save and clean up.
 const CLEARING_UP: Duration = Duration::from_secs(10);
 
 /// The helpers of a damaged session, which were told to end it.
@@ -23,8 +23,8 @@ pub struct Helpers {
     pidfds: Vec<Pidfd>,
 }
 
-/// Asks the helpers of a session that cannot be looked at to end it, as a machine that shuts down does. `None`: it can be looked
-/// at, or nobody is there.
+/// Asks the helpers of a session that cannot be looked at to end it, with the signal of a machine that shuts down.
+/// `None`: the session can be looked at, or none of its processes lives.
 pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
     let damage = match look_to(Depth::Awaited, place).map_err(StoreError::without_session) {
         Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => error.to_string(),
@@ -41,15 +41,17 @@ pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
     if pidfds.is_empty() && !still_runs(place)? {
         return Ok(None);
     }
-    // Both: a keeper that has just been started reads those records as well, and then it is the holder that ends the agent.
+    // Both helpers: a keeper that has just been started cannot read those records either, and then the holder ends the
+    // agent.
     for pidfd in &pidfds {
         pidfd.signal(Signal::TERM)?;
     }
     Ok(Some(Helpers { place: place.clone(), damage, pidfds }))
 }
 
-/// Whether a process holds the session's lock, which only what it started can. A copy of its folder has another lock.
-pub fn still_runs(place: &Place) -> Result<bool> {
+/// Whether a process holds the session's lock. Only processes that the session started can hold it: a copy of the
+/// folder has another lock.
+fn still_runs(place: &Place) -> Result<bool> {
     match place.open()?.dir().file("agent.lock", OFlags::RDONLY) {
         Ok(file) => Ok(lock::try_exclusive(file)?.is_none()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -58,7 +60,7 @@ pub fn still_runs(place: &Place) -> Result<bool> {
 }
 
 impl Helpers {
-    /// Waits until they have ended it and exited; returns what is damaged.
+    /// Waits until the helpers have ended the session and exited; returns what is damaged.
     pub fn until_gone(self, grace: Duration) -> Result<String> {
         let deadline = Instant::now() + grace + CLEARING_UP;
         for pidfd in &self.pidfds {

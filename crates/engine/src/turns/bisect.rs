@@ -24,10 +24,10 @@ pub struct Checked {
     pub good: bool,
 }
 
-/// What came of it.
+/// The result of a bisect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bisected {
-    /// This turn broke it. `mixed`: or the next one, which had begun when the files were kept.
+    /// This turn broke it. `mixed`: or the next one, which had begun when the snapshot was taken.
     #[expect(missing_docs, reason = "the fields are named after what they are")]
     Broken { turn: u32, mixed: bool, good: u32, prompt: Option<String>, diff: Vec<u8>, check: FailedCheck },
     /// It fails with the files with which the session began.
@@ -41,24 +41,24 @@ pub enum Bisected {
 
 const LOCK: &str = "lock";
 
-/// Where the files of the snapshots are that are checked.
+/// The folder for the files of the snapshots that are checked.
 pub(super) fn folder(home: &Home, id: SessionId) -> PathBuf {
     store_folder(home, id).with_extension("bisect")
 }
 
-/// Goes with this value.
+/// A folder that is deleted with this value.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays is removed by the next one.
+        // What cannot be removed is removed by the next bisect.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl Engine {
-    /// Looks for the first turn after which a command of the shell fails. When `leave` can be read, the check is ended, nothing stays of
-    /// it, and this is [`Error::Left`].
+    /// Looks for the first turn after which a command of the shell fails. When `leave` can be read, the check is ended
+    /// and its files are removed, and [`Error::Left`] is returned.
     pub fn bisect(
         &self,
         place: &Place,
@@ -67,7 +67,7 @@ impl Engine {
         tell: &mut dyn FnMut(Checked),
     ) -> Result<Bisected> {
         match self.search_turns(place, command, leave, tell) {
-            // The keys of a terminal end git as well.
+            // A key that interrupts in a terminal ends git as well.
             Err(Error::Git(_)) if ready::is_readable(leave)? => Err(Error::Left),
             came => came,
         }
@@ -82,7 +82,7 @@ impl Engine {
     ) -> Result<Bisected> {
         self.check_later_command(command)?;
         let opened = self.open_turns(place)?;
-        // One at a time; and what one has left that was killed goes first: its check, and its files.
+        // Only one bisect at a time. What a killed bisect has left, its check and its files, is removed first.
         let top = folder(&self.home, place.id);
         std::fs::create_dir_all(&top)?;
         let lock = File::options().read(true).write(true).create(true).truncate(false).open(top.join(LOCK))?;
@@ -154,7 +154,7 @@ impl Engine {
         Ok(failed)
     }
 
-    /// Where the session works, in a copy of its tree.
+    /// The folder in which the session works, in a copy of its tree.
     fn place_in(&self, opened: &Opened, folder: &Path) -> PathBuf {
         let below = self.tree_of(&opened.view).ok().and_then(|tree| {
             let top = std::fs::canonicalize(tree.top).ok()?;
@@ -167,8 +167,8 @@ impl Engine {
     /// Deletes the session of a check whose result is not the one that is shown.
     fn forget_check(&self, failed: &FailedCheck) {
         if let Ok(Some(place)) = self.home.place_of(failed.id) {
-            // One that cannot be deleted is only listed for longer.
-            let _ = self.purge(&place, &Purge::default());
+            // A session that cannot be deleted is only listed for longer.
+            let _ = self.purge(&place, &Purge::default(), &mut |_| {});
         }
     }
 }

@@ -10,7 +10,7 @@ use ostler_store::home::Place;
 use ostler_store::progress;
 use std::time::Instant;
 
-/// The name of the snapshot that is taken to compare something with, which nobody keeps.
+/// The name of a snapshot that is taken only for a comparison, and is not kept.
 const NOW: &str = "now";
 
 impl Engine {
@@ -22,7 +22,8 @@ impl Engine {
         Ok(opened.store.show_difference(&before.commit, &after.commit, summary)?)
     }
 
-    /// The same of everything since the session began: until the end of its last turn when it has ended, and until now otherwise.
+    /// The same for everything since the session began: until the end of its last turn when it has ended, and until now
+    /// otherwise.
     pub(crate) fn show_since_first(&self, place: &Place, summary: bool, tell: &mut dyn FnMut(Notice)) -> Result<i32> {
         let opened = self.open_turns(place)?;
         let Some(first) = opened.history.first() else { return Err(opened.none_of(0)) };
@@ -38,8 +39,9 @@ impl Engine {
         Ok(!opened.store.differences(&first.commit, &newest)?.is_empty())
     }
 
-    /// The files as a session has left them. After its end others may work in the same folder, so that what is there now is not its
-    /// doing; only where its last turn has no snapshot, nothing else tells what it did.
+    /// The files as a session has left them. After its end others may work in the same folder, so the files there now
+    /// may not be its work. They are used only where its last turn has no snapshot, because nothing else shows what it
+    /// did.
     fn newest_files(&self, place: &Place, opened: &Opened, tell: &mut dyn FnMut(Notice)) -> Result<String> {
         if !opened.view.ended {
             return self.files_now(opened);

@@ -1,8 +1,8 @@
-//! A copy of a conversation that ends with a turn, as a session of its own: ended, nothing started, nothing paid for. `resume`
-//! goes on with it. The session that it comes from stays as it is.
+//! A copy of a conversation up to the end of a turn, as a session of its own. It has ended: nothing is started, and
+//! nothing is paid for. `resume` continues it. The original session stays as it is.
 //!
-//! The copy is made of the agent's own transcript: its lines up to the prompt of the next turn, under an id of its own. That needs
-//! an agent that keeps a conversation in one file and reads whatever is there; others are refused.
+//! The copy is made of the agent's own transcript: its lines up to the prompt of the next turn, under an id of its own.
+//! This needs an agent that stores a conversation in one file and reads any such file; other agents are refused.
 
 use crate::error::{Error, Result};
 use crate::launch::Launched;
@@ -38,7 +38,7 @@ pub(super) struct Copy {
 }
 
 impl Engine {
-    /// Refuses what cannot be copied; writes nothing.
+    /// Refuses a conversation that cannot be copied; writes nothing.
     pub(super) fn plan_conversation(&self, place: &Place, view: &View, turn: u32) -> Result<Copy> {
         let session = || SessionRef::from(view);
         let cannot = || ForkRefusal::CannotCopy { agent: view.agent.clone(), id: place.id };
@@ -100,7 +100,7 @@ impl Engine {
         Ok(Launched { place, session })
     }
 
-    /// What a turn was asked to do, as far as that is known.
+    /// The prompt of a turn, as far as it is known.
     pub(super) fn prompt_of(&self, place: &Place, view: &View, turn: u32) -> Result<Option<String>> {
         let folder = place.open()?;
         let mut turns = 0;
@@ -135,12 +135,12 @@ fn end_of(folder: &Folder, turn: u32) -> Result<Option<Timestamp>> {
     Ok(ends.nth(usize::try_from(turn).unwrap_or(usize::MAX).saturating_sub(1)).map(|entry| entry.at))
 }
 
-/// Where its last whole line ends.
+/// Where the last complete line ends.
 fn whole_lines(text: &[u8]) -> usize {
     text.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1)
 }
 
-/// Where the line of the first prompt begins that came after this time.
+/// Where the line with the first prompt after this time begins.
 fn prompt_after(text: &[u8], at: Timestamp, recording: &mut dyn Recording) -> Option<usize> {
     let mut position = 0;
     let mut items = Vec::new();

@@ -1,7 +1,8 @@
-//! The process called `__turn`: takes one snapshot of a session's working tree, notes it, and exits. It gives way to everything
-//! else on the machine.
+//! The process called `__turn`: takes one snapshot of a session's working tree, records it, and exits. It runs with the
+//! lowest priority.
 //!
-//! It has ten seconds. A tree that takes longer is too large for this: that is noted, and no more are taken in that session.
+//! A snapshot may take ten seconds. A tree that takes longer is too large: this is recorded, and no more snapshots are
+//! taken in that session.
 
 use super::{TAKES, store_folder};
 use crate::config::Config;
@@ -24,13 +25,14 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// A lock that took so long was held by another snapshot.
+/// If taking the lock took this long, another snapshot held it.
 const WAITED: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// So many names of what was left out are noted.
+/// How many names of skipped files are recorded.
 const NAMED: usize = 50;
 
-/// Lives the life of this process. The words: `begin` or `end`, the number of the turn, and the session's folder.
+/// The main function of this process; returns its exit code. The arguments: `begin` or `end`, the number of the turn,
+/// and the session's folder.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
     pause::act_as(Role::Snapshot);
@@ -40,7 +42,7 @@ pub fn main(arguments: &[String]) -> i32 {
     let Some(given) = Given::of(arguments) else { return 2 };
     let Ok(noted) = given.folder() else { return 1 };
     let turn = given.turn;
-    // What waits for a file system that does not answer cannot look at the clock.
+    // A thread that waits for a file system that does not respond cannot check the time.
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(given.take(began)));
     match told.recv_timeout(TAKES * 2) {
@@ -59,7 +61,7 @@ fn gave_up(turn: u32) -> What {
     What::GaveUp { turn, why: format!("a snapshot took longer than {} s", TAKES.as_secs()) }
 }
 
-/// What we were started with.
+/// The arguments of this process.
 struct Given {
     begins: bool,
     turn: u32,
@@ -73,7 +75,7 @@ impl Given {
         Some(Given { begins: when == "begin", turn: turn.parse().ok()?, dir: Dir::adopt(inherited(number).ok()?) })
     }
 
-    /// The folder once more.
+    /// The session's folder, opened once more.
     fn folder(&self) -> io::Result<Folder> {
         Dir::open(std::fs::read_link(path_of(&self.dir))?).map(Folder::new)
     }
@@ -100,12 +102,12 @@ impl Given {
         let Some(store) = TurnStore::open_or_make(&git, &store, &tree, TAKES)? else {
             return Err(crate::Error::InUse { id: session.id });
         };
-        // Not in the folder of a session: nobody is to find us there when it is moved or deleted.
+        // This process must not work in the folder of a session, which may be moved or deleted meanwhile.
         std::env::set_current_dir(store_folder(&home, session.id))?;
-        // It does not count how long another one took.
+        // The time that another snapshot took does not count.
         let began = if waited.elapsed() < WAITED { began } else { Instant::now() };
         let bounds = Bounds { largest_file: config.snapshot_file_limit, until: Some(began + TAKES) };
-        // Another process may have taken it while we waited.
+        // Another process may have taken this snapshot while we waited.
         let history = turns::read(&folder)?;
         if history.has(self.turn, run, self.begins) {
             return Ok(());
@@ -141,7 +143,7 @@ impl Given {
     }
 }
 
-/// Old snapshots go, as old checkpoints do.
+/// Old snapshots are thinned out, as old checkpoints are.
 fn thin(folder: &Folder, store: &TurnStore) -> Result<()> {
     let history = turns::read(folder)?;
     let thinned = history.thinned(clock::now());

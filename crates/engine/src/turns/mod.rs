@@ -1,5 +1,5 @@
-//! What each turn of a session did to its files: snapshots of the working tree, compared, put back, and searched for the turn that
-//! broke something.
+//! What each turn of a session did to its files. Snapshots of the working tree are compared, restored, and searched for
+//! the turn that broke something.
 //!
 //! * `helper`: the process that takes a snapshot.
 //! * `compare`: what a turn changed.
@@ -43,10 +43,11 @@ use std::time::{Duration, Instant};
 
 /// A snapshot that takes longer is given up.
 pub(crate) const TAKES: Duration = Duration::from_secs(10);
-/// So long the process of a snapshot may take to begin.
+/// How long the process of a snapshot may take to begin.
 const BEGINS: Duration = Duration::from_secs(1);
 
-/// Where the snapshots of a session are. Apart from its folder, so that they stay where they are when that is archived.
+/// Where the snapshots of a session are. They are not in its folder, so that they stay where they are when the folder
+/// is archived.
 pub(crate) fn store_folder(home: &Home, id: SessionId) -> PathBuf {
     home.root().join("turns").join(id.as_str())
 }
@@ -54,24 +55,24 @@ pub(crate) fn store_folder(home: &Home, id: SessionId) -> PathBuf {
 /// Which snapshots a session has, for a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TurnsKept {
-    /// The turns after which there is one; 0 is the beginning.
+    /// The turns after which there is a snapshot; 0 is the beginning.
     pub turns: Vec<u32>,
-    /// Of these, the ones that may have changes of the next turn in them.
+    /// Those of them whose snapshots may contain changes of the next turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mixed: Vec<u32>,
-    /// Why no more are taken.
+    /// Why no more snapshots are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gave_up: Option<String>,
-    /// Why the newest was not taken.
+    /// Why the newest snapshot was not taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// What is not in the newest.
+    /// What is not in the newest snapshot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
 }
 
 impl Engine {
-    /// Which snapshots a session has; `None` when none was ever tried.
+    /// Which snapshots a session has; `None` when no snapshot was ever tried.
     pub fn turns_kept(&self, place: &Place) -> Result<Option<TurnsKept>> {
         let history = turns::read(&place.open()?)?;
         if history.0.is_empty() {
@@ -103,7 +104,7 @@ impl Engine {
         Git::new(self.environment.variables())
     }
 
-    /// The snapshots of a session, of which the newest is waited for when it is just being taken, and their store.
+    /// The snapshots of a session, and their store. If the newest snapshot is just being taken, it is waited for.
     fn open_turns(&self, place: &Place) -> Result<Opened> {
         let view = look::look(place)?;
         let session = SessionRef::from(&view);
@@ -119,14 +120,15 @@ impl Engine {
         }
     }
 
-    /// What is noted, after that of the newest turn is. A process that takes it is given the time to begin and to end.
+    /// The recorded snapshots, once that of the newest turn is among them. A process that takes it is given the time to
+    /// begin and to end.
     fn newest_history(&self, place: &Place, view: &View) -> Result<History> {
         let folder = place.open()?;
         let noted =
             |history: &History| history.has(view.turns, view.run, view.turns == 0) || history.gave_up().is_some();
         let watcher = Watcher::new().ok().filter(|watcher| watcher.watch(&place.path).is_ok());
         let began = Instant::now();
-        // Since when nothing has been noted, and how much was by then.
+        // Since when nothing new has been recorded, and how many entries there were then.
         let mut quiet = (began, None);
         loop {
             TurnStore::wait_until_free(&store_folder(&self.home, place.id), TAKES)?;
@@ -135,13 +137,13 @@ impl Engine {
             if noted(&history) || place.archived || never {
                 return Ok(history);
             }
-            // The keeper starts the next one when it has seen the end of the one before.
+            // The keeper starts the next snapshot when it has seen the end of the previous one.
             if quiet.1 != Some(history.0.len()) {
                 quiet = (Instant::now(), Some(history.0.len()));
             }
             let mut left = BEGINS.saturating_sub(quiet.0.elapsed());
             if left.is_zero() {
-                // It gives way to everything else, so on a busy machine it begins late.
+                // A snapshot has the lowest priority, so on a busy machine it begins late.
                 if began.elapsed() > TAKES * 3 || !is_being_taken(place) {
                     return Ok(history);
                 }
@@ -155,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// The store of a session, for changes.
+    /// The store of a session, locked for changes.
     fn hold_turns(&self, view: &View, tree: &WorkingTree) -> Result<TurnStore> {
         let folder = store_folder(&self.home, view.id);
         TurnStore::open_or_make(&self.turn_git(), &folder, tree, TAKES)?.ok_or(Error::InUse { id: view.id })
@@ -183,8 +185,9 @@ fn taken_of(pid: i32) -> Option<PathBuf> {
     process_table::descriptor(pid, words.last()?.strip_prefix("folder=")?.parse().ok()?)
 }
 
-/// Waits until no snapshot of one of these trees is being taken, before they are looked at to be removed: its git would be counted among
-/// those who work in the tree, and a snapshot of a tree that is half gone would be wrong.
+/// Waits until no snapshot of one of these trees is being taken, before it is checked whether they can be removed: the
+/// git of a snapshot would count as a process that works in the tree, and a snapshot of a partly removed tree would be
+/// wrong.
 pub(crate) fn wait_for_snapshots_of(trees: &[&Path]) -> Result<()> {
     let works_there = |folder: PathBuf| {
         let session = Dir::open(&folder).ok().and_then(|folder| Folder::new(folder).session().ok());

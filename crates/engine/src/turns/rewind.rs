@@ -1,8 +1,8 @@
 //! Going back: the files of a session's tree, and a copy of its conversation, as they were at the end of a turn.
 //!
-//! The race this must not lose: it may be killed at any file, and the person may be editing. What there is now is a snapshot before
-//! anything is changed, and that is noted together with where to. So whatever happens, `--undo` finds the way back; and one that is
-//! done again after it was killed still knows what there was at first.
+//! A rewind may be killed at any file, and the person may be editing. So a snapshot of the present files is taken
+//! before anything is changed, and is recorded together with the target. With it, `--undo` can always go back, and a
+//! rewind that is repeated after it was killed still knows the files from before the first attempt.
 
 use super::{Opened, TAKES};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use std::time::Instant;
 /// Where to go back to, and with what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewind {
-    /// The end of this turn; `None`: what there was before the last rewind that is not undone yet, of the files alone.
+    /// The end of this turn; `None`: the state before the last rewind that is not undone yet, of the files only.
     pub turn: Option<u32>,
     /// The files of the tree.
     pub files: bool,
@@ -36,7 +36,7 @@ pub struct Rewind {
 pub struct Rewound {
     /// How many files have changed; `None`: files were not asked for.
     pub files: Option<usize>,
-    /// Repositories inside that are at another commit than they were: they are left alone.
+    /// Repositories inside the tree that are at another commit than they were then: they are left alone.
     pub repositories: Vec<String>,
     /// The session with the copy of the conversation.
     pub session: Option<Launched>,
@@ -53,7 +53,7 @@ impl Engine {
         if !view.ended && view.state != Phase::Idle {
             return Err(Error::StillWorks { session });
         }
-        // Refused before a file has changed.
+        // Planned first, so that it is refused before a file has changed.
         let copy = match (request.conversation, request.turn) {
             (true, Some(turn)) => Some(self.plan_conversation(place, &view, turn)?),
             (true, None) | (false, _) => None,
@@ -68,7 +68,7 @@ impl Engine {
 
     fn rewind_files(&self, place: &Place, turn: Option<u32>) -> Result<(usize, Vec<String>)> {
         let opened = self.open_turns(place)?;
-        // The first of these that is not what there is already.
+        // The first of these that differs from the present files is used.
         let targets: Vec<Snapshot> = match turn {
             Some(turn) => vec![opened.end_of(turn)?.clone()],
             None => opened.history.undoable().into_iter().cloned().collect(),
@@ -78,7 +78,7 @@ impl Engine {
         if let Some(what) = tree.in_progress() {
             return Err(GitError::InProgress { what, path: tree.top }.into());
         }
-        // Nobody takes a snapshot of what is half done.
+        // While the store is locked, no snapshot is taken of a half-done rewind.
         let store = self.hold_turns(&opened.view, &tree)?;
         let folder = place.open()?;
         let began = Instant::now();
@@ -102,7 +102,7 @@ impl Engine {
         let Some((target, plan)) = found else {
             return Err(Error::NoRewind { session: SessionRef::from(&opened.view) });
         };
-        // What can be undone stays what it was.
+        // No file changes, so what can be undone stays the same.
         if plan.files() == 0 {
             plan.make_empty_folders()?;
             if unfinished.is_some() {
@@ -128,7 +128,8 @@ impl Engine {
             skipped: Vec::new(),
         };
         let undoes = turn.is_none().then_some(target.n);
-        // One that was killed on its way: what there was before that is what can be undone, and what there is now is kept beside it.
+        // After a rewind that was killed, the state before that one is what can be undone; the present state is kept as
+        // well.
         let first = unfinished.filter(|_| undoes.is_none());
         for saved in [present].into_iter().chain(first) {
             let what = What::Rewind { saved, to: target.commit.clone(), undoes };

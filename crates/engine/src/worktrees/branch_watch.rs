@@ -1,4 +1,4 @@
-//! Being told when a branch moves: git replaces the file of the branch, or the file of all packed branches.
+//! Watching a branch for moves: git replaces the file of the branch, or the file of all packed branches.
 
 use crate::error::Result;
 use crate::settings::Engine;
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Where nothing can be watched, it is looked at again after this.
+/// Where nothing can be watched, the branch is looked at again after this time.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Becomes readable when a branch may have moved.
@@ -21,26 +21,26 @@ impl BranchWatch {
     #[must_use]
     pub fn new(repository: &Repository, branch: &str) -> BranchWatch {
         let file = repository.common.join("refs/heads").join(branch);
-        // The folder of a branch that is packed may not be there.
+        // The folder of a branch that is packed may not exist.
         let folder = file.ancestors().skip(1).find(|folder| folder.is_dir());
         let watch = |folder: Option<&Path>| {
             let watcher = Watcher::new().ok()?;
             watcher.watch(folder?).ok()?;
             watcher.watch(&repository.common).ok()?;
-            // Repositories that keep branches in tables.
+            // For repositories that store branches in reftables.
             let _ = watcher.watch(&repository.common.join("reftable"));
             Some(watcher)
         };
         BranchWatch(watch(folder))
     }
 
-    /// Becomes readable.
+    /// Becomes readable when the branch may have moved. `None`: nothing can be watched.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.0.as_ref().map(|watcher| watcher.as_fd())
     }
 
-    /// When to look again all the same; `None`: not before it is told.
+    /// When to look again where nothing can be watched; `None`: only when the descriptor is readable.
     #[must_use]
     pub fn look_again(&self) -> Option<Instant> {
         self.0.is_none().then(|| Instant::now() + LOOK_AGAIN)
@@ -48,19 +48,19 @@ impl BranchWatch {
 }
 
 impl Engine {
-    /// Whether a branch was moved from one commit to another by anything else than the landings of these workers: sessions with the
-    /// label `worker` of this value.
+    /// Whether a branch was moved from one commit to another by anything other than the landings of these workers:
+    /// sessions with the label `worker` of this value.
     pub fn moved_by_others(&self, repository: &Repository, from: &str, to: &str, workers: &str) -> Result<bool> {
         let range = format!("{from}..{to}");
         let format = "--format=%H %(trailers:key=Ostler-Session,valueonly,separator=%x20)";
         let Some(listed) = repository.git.ask(&repository.root, ["log", "--first-parent", format, &range, "--"])?
         else {
-            // The commit that it was at is gone.
+            // The commit at which the branch was does not exist any more.
             return Ok(true);
         };
         let listed = String::from_utf8_lossy(&listed);
         if listed.trim().is_empty() {
-            // It went back.
+            // The branch was moved back.
             return Ok(true);
         }
         for line in listed.lines() {

@@ -1,5 +1,5 @@
-//! A check: a command that has to succeed in a tree. It is a session like any other, so it is listed, logged and can be stopped,
-//! and nothing that it has started outlives it.
+//! A check: a command that has to succeed in a tree. It is a session like any other, so it is listed, logged and can be
+//! stopped, and nothing that it has started outlives it.
 
 use crate::error::{Error, Result};
 use crate::launch::{COMMAND, Launch};
@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Of a session nothing lives, and its end is about to be recorded: looked at again after this.
+/// When no process of a session lives and its end is about to be recorded, it is looked at again after this time.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A check that failed: its session, which is kept to be read, and how it ended.
@@ -31,7 +31,8 @@ pub struct FailedCheck {
 }
 
 impl Engine {
-    /// Runs a command of the shell in a folder, for a session. `None`: it succeeded. When `leave` can be read, it is ended.
+    /// Runs a command of the shell in a folder, for a session. `None`: it succeeded. When `leave` can be read, the
+    /// command is ended.
     pub fn check(
         &self,
         command: &str,
@@ -51,22 +52,24 @@ impl Engine {
         )?;
         let Some(view) = self.until_checked(&launched.place, leave)? else {
             self.kill(vec![launched.place.clone()])?;
-            let _ = self.purge(&launched.place, &Purge::default());
+            let _ = self.purge(&launched.place, &Purge::default(), &mut |_| {});
             return Err(Error::Left);
         };
         if view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded) {
-            // Nobody has a use for it. One that cannot be deleted is only listed for longer.
-            let _ = self.purge(&launched.place, &Purge::default());
+            // The session of a check that succeeded is not needed. If it cannot be deleted, it is only listed for
+            // longer.
+            let _ = self.purge(&launched.place, &Purge::default(), &mut |_| {});
             return Ok(None);
         }
-        // It can be read there, and is not what a person means who says "the last one". One that stays is only listed for longer.
+        // An archived session can still be read, and is not the one that a person means by "the last one". If it cannot
+        // be archived, it is only listed for longer.
         for archiving in self.stop_to_archive(vec![launched.place.clone()]) {
             let _ = self.archive(archiving, &mut |_| {});
         }
         Ok(Some(FailedCheck { id: launched.place.id, outcome: view.outcome }))
     }
 
-    /// Waits until it has ended; `None` when `leave` can be read first.
+    /// Waits until the check has ended; `None` when `leave` can be read first.
     fn until_checked(&self, place: &Place, leave: Option<BorrowedFd<'_>>) -> Result<Option<View>> {
         let mut watch = SessionWatch::state_only(place)?;
         loop {
@@ -90,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Ends what still runs in trees that are about to go: checks whose landing was killed.
+    /// Ends the sessions that still run in trees that are about to be removed: checks whose landing was killed.
     pub(crate) fn end_checks_in(&self, trees: &[Listed]) -> Result<()> {
         let running = self.sessions_by_tree(trees)?.into_values().filter(|view| !view.ended);
         let places = running

@@ -1,4 +1,4 @@
-//! Landing: the work of a session comes to a branch, or nothing changes.
+//! Landing: the work of a session is put on a branch, or nothing changes.
 
 use super::check::FailedCheck;
 use super::{CHANGING, How, hold};
@@ -20,33 +20,33 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-/// Held by the one who lands something: others wait, and then build on top of that.
+/// Held by the process that lands something: others wait, and then build on top of its result.
 const LANDING: &str = "ostler.landing.lock";
-/// How often a branch that others move meanwhile is built on again.
+/// How often a landing is built again because others have moved the branch meanwhile.
 const TRIES: usize = 10;
 
 /// How work is to land.
 #[derive(Clone, Debug, Default)]
 pub struct Land {
-    /// The branch; the one that the session's tree came from when there is none.
+    /// The branch. `None`: the one that the session's tree came from.
     pub into: Option<String>,
     /// As which commits.
     pub how: How,
     /// A command of the shell, which has to succeed in a tree with the result.
     pub check: Option<String>,
-    /// The message of a commit that is made; the first line of the session's prompt when there is none.
+    /// The message of a commit that is made. `None`: the first line of the session's prompt.
     pub message: Option<String>,
     /// Commits do not name the session.
     pub no_trailers: bool,
-    /// Only says what would happen.
+    /// Only report what would happen.
     pub dry: bool,
 }
 
-/// What came of it.
+/// The result of a landing.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are named after what they are")]
 pub enum Landing {
-    /// The branch has it now, or would have it.
+    /// The branch has the work now, or would have it.
     Landed { branch: String, commit: String, files: usize, commits: usize },
     /// Nothing has changed, because both sides have changed these files.
     Conflict { branch: String, files: Vec<String> },
@@ -59,8 +59,8 @@ pub enum Landing {
 }
 
 impl Engine {
-    /// Brings the work of a session to a branch. `leave` is called when it is its turn; when what it returns can be read, everything is
-    /// put back and [`Error::Left`] is returned.
+    /// Puts the work of a session on a branch. `leave` is called when this landing has its turn. When the descriptor
+    /// that it returns can be read, everything is put back and [`Error::Left`] is returned.
     pub fn land<S: AsFd>(
         &self,
         place: &Place,
@@ -113,8 +113,8 @@ impl Engine {
         Err(Error::BranchMoves { branch })
     }
 
-    /// What a session has landed on a branch since this commit, found by what the commit says: the process that landed it may have
-    /// been killed before anything else said so.
+    /// What a session has landed on a branch since this commit, found by the trailer of the commit: the process that
+    /// landed it may have been killed before it recorded the landing elsewhere.
     pub fn landed_since(
         &self,
         repository: &Repository,
@@ -135,7 +135,7 @@ impl Engine {
         Ok(Some(Landing::Landed { branch: branch.to_owned(), commit: commit.to_owned(), files, commits: 1 }))
     }
 
-    /// The work of a session as a commit; what is not committed is, on its own branch.
+    /// The work of a session as a commit. What is not committed yet is committed on its own branch.
     fn work(
         &self,
         repository: &Repository,
@@ -146,7 +146,7 @@ impl Engine {
     ) -> Result<Work> {
         let listed = {
             let _alone = hold(repository, CHANGING, lock::exclusive)?;
-            // What is on its branch alone may be less than there was.
+            // Without the tree, its branch may have less than the whole work.
             match repository.worktree(&tree.name) {
                 Ok(listed) if listed.path.is_dir() => listed,
                 Ok(_) | Err(GitError::NoWorktree { .. }) if repository.has_branch(&tree.branch)? => {
@@ -163,13 +163,13 @@ impl Engine {
         let trailers = if request.no_trailers { Vec::new() } else { vec![format!("Ostler-Session: {}", view.id)] };
         let commit = match request.dry {
             true => repository.commit_aside(&listed, &message)?,
-            // Of a merge it stays; otherwise another commit comes to the branch for it.
+            // A merge keeps this commit; otherwise the branch gets another commit instead of it.
             false => repository.commit_all(&listed, &message, &trailers, request.how == How::Merge)?,
         };
         Ok(Work { name: tree.name.clone(), commit, message, trailers, signed: !request.dry })
     }
 
-    /// Another session may work in the same tree: what it has half done is not for landing.
+    /// Another session may work in the same tree: its half-done work must not land.
     fn refuse_others_at_work(&self, tree: &Worktree) -> Result<()> {
         match self.at_work_in(Path::new(&tree.path))? {
             Some(view) => Err(Error::StillWorks { session: SessionRef::from(&view) }),
@@ -184,7 +184,7 @@ impl Engine {
         Ok(found.remove(&listed.path).filter(|view| !view.ended && view.state != Phase::Idle))
     }
 
-    /// Puts right what a landing has left that was killed, unless somebody lands something now, who does that.
+    /// Cleans up after a landing that was killed, unless another process lands something now: that process does it.
     pub(super) fn after_killed_landing(&self, repository: &Repository, dry: bool) -> Result<()> {
         if !dry && let Some(next) = super::try_hold(repository, LANDING)? {
             self.clear_buildings(&repository.under(next.file().try_clone()?))?;
@@ -192,7 +192,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a landing has left that was killed: its tree, and its check.
+    /// Removes what a killed landing has left: its tree, and its check.
     fn clear_buildings(&self, repository: &Repository) -> Result<()> {
         let _alone = hold(repository, CHANGING, lock::exclusive)?;
         repository.recover_move()?;
@@ -202,7 +202,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs a check on what is in a session's tree, committed or not, in a tree that is made for it. `None`: it succeeded.
+    /// Runs a check on what is in a session's tree, committed or not, in a tree that is made for it. `None`: it
+    /// succeeded.
     pub(crate) fn check_work(
         &self,
         view: &View,
@@ -216,7 +217,7 @@ impl Engine {
         self.clear_buildings(&repository)?;
         let aside = {
             let _alone = hold(&repository, CHANGING, lock::exclusive)?;
-            let commit = repository.commit_of_now(Path::new(&tree.path), "For a check", By::Anybody)?;
+            let commit = repository.commit_of_now(Path::new(&tree.path), "For a check", By::Anyone)?;
             repository.aside(&tree.name, &commit)?
         };
         let came = self.check(command, aside.folder(), view.id, leave);
@@ -235,7 +236,7 @@ impl Engine {
         request: &Land,
         leave: Option<BorrowedFd<'_>>,
     ) -> Result<Option<Landing>> {
-        // Before a check that may take long.
+        // Found out before the check, which may take long.
         let in_the_way = {
             let _alone = hold(repository, CHANGING, lock::exclusive)?;
             candidate.in_the_way()?
@@ -249,7 +250,7 @@ impl Engine {
             return Ok(Some(landed));
         }
         if let Some(command) = &request.check {
-            // Each of them is a state that the branch has had.
+            // Each step becomes a state of the branch.
             let steps = candidate.steps()?;
             for step in &steps {
                 if steps.len() > 1 {

@@ -1,10 +1,10 @@
-//! Git worktrees of sessions: one that a session gets when it begins, a list of them, and how they go again.
+//! Git worktrees of sessions: how a session gets one when it begins, a list of them, and how they are removed.
 //!
 //! * `shared_tree`: sessions that work in one tree.
-//! * `branch_watch`: being told when a branch moves.
+//! * `branch_watch`: watching a branch for moves.
 //! * `check`: a command that has to succeed in a tree.
-//! * `land`: the work of a session comes to a branch.
-//! * `upkeep`: which there are, and removing them without losing work.
+//! * `land`: putting the work of a session on a branch.
+//! * `upkeep`: listing worktrees, and removing them without losing work.
 
 mod branch_watch;
 mod check;
@@ -24,6 +24,7 @@ pub use upkeep::{Collected, Kept, Tree};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::prepare::check_installed;
+use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_core::compared::Lines;
 use ostler_core::record::Session;
@@ -43,11 +44,11 @@ use std::path::Path;
 /// A worktree that a session is to get.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Its name; made of the session's name or id when there is none.
+    /// Its name. `None`: made of the session's name or id.
     pub name: Option<String>,
-    /// The commit to begin with; what is checked out where the session is started when there is none.
+    /// The commit to begin with. `None`: what is checked out where the session is started.
     pub base: Option<String>,
-    /// The branch that its work belongs to, when that is not known by the commit.
+    /// The branch that its work belongs to, when the commit does not show it.
     pub from: Option<String>,
 }
 
@@ -56,7 +57,7 @@ pub struct Asked {
 pub struct Start {
     /// The commit.
     pub commit: String,
-    /// The branch that it is the newest of.
+    /// The branch of which it is the newest commit.
     pub branch: Option<String>,
 }
 
@@ -70,14 +71,15 @@ impl Engine {
         Ok(Repository::of(self.git(), folder)?)
     }
 
-    /// What trees begin with that are made in a folder, from `base` or from what is checked out. Refuses a folder in which none can be made.
+    /// What trees that are made in a folder begin with: `base`, or what is checked out. Refuses a folder in which no
+    /// tree can be made.
     pub fn start_of_trees(&self, folder: &Path, base: Option<&str>) -> Result<Start> {
         let planned = self.repository(folder)?;
         let worktree = planned.plan(&format!("probe-{}", std::process::id()), base)?.worktree;
         Ok(Start { commit: worktree.base, branch: worktree.from })
     }
 
-    /// Makes a worktree and starts a session in it. When it cannot be started, the worktree goes again.
+    /// Makes a worktree and starts a session in it. When it cannot be started, the worktree is removed again.
     pub(crate) fn in_worktree(
         &self,
         session: &mut Session,
@@ -86,11 +88,11 @@ impl Engine {
         start: impl FnOnce(&Session, &mut dyn FnMut(Notice)) -> Result<Place>,
     ) -> Result<Place> {
         let repository = self.repository_of(session)?;
-        // Before anything is made.
+        // Checked before anything is made.
         if let Some(agent) = ostler_agents::find(&session.agent) {
             check_installed(&self.environment, agent)?;
         }
-        // Nobody tidies up between the worktree and the session that it is for.
+        // No other process removes the worktree before its session exists.
         let _kept = hold(&repository, BEGINNING, lock::shared)?;
         let alone = hold(&repository, CHANGING, lock::exclusive)?;
         repository.clear_unmade()?;
@@ -98,7 +100,7 @@ impl Engine {
         if asked.from.is_some() {
             planned.worktree.from.clone_from(&asked.from);
         } else if let Some(old) = session.worktree.as_deref().filter(|_| asked.base.is_none()) {
-            // Where the work of the tree before it belongs, its work belongs, too.
+            // Its work belongs to the same branch as the work of the session's previous tree.
             planned.worktree.from.clone_from(&old.from);
         }
         let made = planned.make()?;
@@ -117,7 +119,7 @@ impl Engine {
         Ok(started)
     }
 
-    /// The repository in which a session works, or in which it did while its tree was there.
+    /// The repository in which a session works, or in which it worked while its tree existed.
     fn repository_of(&self, session: &Session) -> Result<Repository> {
         match self.repository(Path::new(&session.cwd)) {
             Err(Error::Git(GitError::NotARepository { .. })) if session.worktree.is_some() => {
@@ -128,7 +130,8 @@ impl Engine {
         }
     }
 
-    /// Takes away the tree that a killed launch with the same reserved id has made: no session was ever in it, so there is no work in it.
+    /// Removes the tree that a killed launch with the same reserved id has made: no session was ever in it, so it
+    /// contains no work.
     pub(crate) fn remove_abandoned_tree(&self, session: &Session, asked: &Asked) -> Result<()> {
         let repository = self.repository(Path::new(&session.cwd))?;
         let name = asked.name.clone().unwrap_or_else(|| session.id.to_string());
@@ -141,14 +144,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets git show a person what a session has changed since it began: all of it, or a summary. Returns git's exit code.
+    /// Lets git show a person what a session has changed since it began: all of it, or a summary. Returns git's exit
+    /// code.
     pub fn show_changes(&self, place: &Place, summary: bool, tell: &mut dyn FnMut(Notice)) -> Result<i32> {
-        // Without a tree of its own, its snapshots tell what there was.
+        // For a session without a tree of its own, its snapshots show what there was.
         let Some(tree) = place.open()?.session()?.worktree else { return self.show_since_first(place, summary, tell) };
         Ok(Changes::of(&self.git(), &tree)?.show(summary)?)
     }
 
-    /// The same page by page, until the person leaves it. False: nothing has changed, and nothing was shown.
+    /// The same page by page, until the person closes the pager. False: nothing has changed, and nothing was shown.
     pub fn page_changes(&self, place: &Place) -> Result<bool> {
         let session = place.open()?.session()?;
         let Some(tree) = session.worktree else {
@@ -158,7 +162,7 @@ impl Engine {
             }
             return Ok(changed);
         };
-        // Left to itself, git tells its pager to exit at once when all fits on one screen.
+        // By default git tells its pager to exit at once when everything fits on one screen.
         let changes = Changes::of(&self.git().with("LESS", "R"), &tree)?;
         if changes.count()? == 0 {
             return Ok(false);
@@ -167,7 +171,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// How much a session has changed in its worktree; `None` when that is gone.
+    /// How much a session has changed in its worktree; `None` when the worktree is gone.
     pub(crate) fn changed_lines(&self, tree: &Worktree) -> Result<Option<Lines>> {
         if !Path::new(&tree.path).is_dir() {
             return Ok(None);
@@ -176,7 +180,16 @@ impl Engine {
         Ok(Some(Lines { files, added, deleted }))
     }
 
-    /// Where the worktree of a session stands; `None` when it has none, or none any more.
+    /// Refuses a session that has changed nothing in its worktree. A worktree that is gone may have had changes.
+    pub fn check_changed(&self, view: &View) -> Result<()> {
+        let lines = view.worktree.as_deref().map(|tree| self.changed_lines(tree)).transpose()?.flatten();
+        match lines {
+            Some(lines) if lines.files == 0 => Err(Error::NothingChanged { session: SessionRef::from(view) }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The state of the worktree of a session; `None` when it has none, or none any more.
     pub fn standing(&self, view: &View) -> Result<Option<Standing>> {
         match &view.worktree {
             Some(tree) => Ok(Standing::of(&self.git(), tree)?),
@@ -187,10 +200,10 @@ impl Engine {
 
 fn plan<'a>(repository: &'a Repository, session: &Session, asked: &Asked) -> Result<Planned<'a>> {
     let now = match session.worktree.as_deref().map(|tree| Path::new(&tree.path)) {
-        // What a conversation knows of its files, it finds in the next tree: also what is not committed.
+        // The next tree has all files that the conversation knows, including what is not committed.
         Some(old) if asked.base.is_none() && old.is_dir() => {
             let message = format!("Work of session {} so far", session.id);
-            // It may land with the work that comes after it.
+            // The author is the person, because this commit may land with the work that comes after it.
             Some(repository.commit_of_now(old, &message, By::Person { signed: false })?)
         }
         Some(_) | None => None,
@@ -205,7 +218,7 @@ fn plan<'a>(repository: &'a Repository, session: &Session, asked: &Asked) -> Res
         Some(name) => vec![name.clone(), format!("{name}-{id}")],
         None => vec![id.to_owned()],
     };
-    // A session has another one when it goes on in another tree.
+    // A session that continues in another tree needs another name.
     names.extend((2..100).map(|number| format!("{id}-{number}")));
     let mut refused = None;
     for name in names {
@@ -226,13 +239,13 @@ fn is_of_one_name(error: &GitError) -> bool {
     matches!(error, GitError::BranchInTheWay { branch, wanted } if branch.starts_with(wanted))
 }
 
-/// Held by all whose worktree has no session yet, and by one process alone that removes some.
+/// Held by all processes whose worktree has no session yet, or exclusively by a process that removes worktrees.
 const BEGINNING: &str = "ostler.beginning.lock";
-/// Held while a worktree is added or the list of them is read. Git does not do these at once: one that reads about a worktree
-/// which another is adding fails with "failed to read commondir".
+/// Held while a worktree is added or the list of them is read. Git cannot do both at the same time: a git that reads a
+/// worktree while another git adds it fails with "failed to read commondir".
 const CHANGING: &str = "ostler.changing.lock";
 
-/// The same without waiting: `None` when somebody has it.
+/// Takes a lock in the repository without waiting; `None` when another process holds it.
 fn try_hold(repository: &Repository, name: &str) -> Result<Option<Held>> {
     let path = repository.common.join(name);
     let file: File = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;

@@ -10,8 +10,8 @@ use ostler_core::record::Session;
 use std::path::Path;
 
 impl Engine {
-    /// Tells about another agent that works in the tree in which this one is to work, or refuses it then. A command is not
-    /// looked at: most only read.
+    /// Reports another agent that works in the tree in which this session is to work, or, with `exclusive`, refuses the
+    /// session. Commands are ignored: most of them only read.
     pub(crate) fn look_for_others(
         &self,
         session: &Session,
@@ -22,7 +22,8 @@ impl Engine {
             return Ok(());
         }
         let Some(tree) = tree_of(Path::new(&session.cwd)) else { return Ok(()) };
-        // The session that starts this one waits for it or works beside it on purpose.
+        // The session that starts this one is not reported: it waits for this one, or works at the same time on
+        // purpose.
         let concerns = |one: Listed| match one {
             Listed::Good(view)
                 if !view.ended

@@ -24,12 +24,14 @@ pub struct Tree {
     pub path: PathBuf,
     /// What is checked out in it.
     pub branch: Option<String>,
-    /// The newest session that it was made for, if there is one still.
+    /// The newest session that it was made for, if that still exists.
     pub session: Option<View>,
     /// What would be lost with it.
     pub loss: Loss,
-    /// Its removal was begun and not finished, and nothing that is left of it is work.
+    /// Its removal was begun and not finished, and what is left of it contains no work.
     pub removing: bool,
+    /// Its folder was deleted, and git still lists it.
+    pub folder_is_gone: bool,
     listed: worktree::Listed,
 }
 
@@ -44,12 +46,12 @@ pub enum Kept {
     Git(GitError),
 }
 
-/// What becomes of a worktree when they are tidied up.
+/// The result for one worktree of a cleanup.
 #[derive(Debug)]
 pub struct Collected {
     /// Its name.
     pub name: String,
-    /// Why it stays; `None`: it goes.
+    /// Why it stays; `None`: it is removed.
     pub kept: Option<Kept>,
 }
 
@@ -67,6 +69,7 @@ impl Engine {
                 let loss = Loss::of(repository, &listed)?;
                 Ok(Tree {
                     removing: listed.removing.is_some() && !loss.has_work(),
+                    folder_is_gone: !listed.path.is_dir(),
                     name: listed.name(),
                     path: listed.path.clone(),
                     branch: listed.branch.clone(),
@@ -78,7 +81,8 @@ impl Engine {
             .collect()
     }
 
-    /// Sessions of these trees, those that have ended too. Of several in one tree the one that runs, or the newest.
+    /// The sessions of these trees, including those that have ended. Of several sessions in one tree, the one that
+    /// runs, or the newest.
     pub(super) fn sessions_by_tree(&self, trees: &[worktree::Listed]) -> Result<HashMap<PathBuf, View>> {
         let mut found: HashMap<PathBuf, View> = HashMap::new();
         if trees.is_empty() {
@@ -101,8 +105,8 @@ impl Engine {
         Ok(found)
     }
 
-    /// Removes a worktree and its branch. With `force` also one in which there is work, after that was saved: returns under
-    /// which reference.
+    /// Removes a worktree and its branch. With `force` also a worktree that contains work, after that was saved:
+    /// returns under which reference.
     pub fn remove_worktree(&self, repository: &Repository, name: &str, force: bool) -> Result<Option<String>> {
         wait_for_snapshots(repository, Some(name))?;
         let _alone = hold(repository, BEGINNING, lock::exclusive)?;
@@ -123,7 +127,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Removes all worktrees whose sessions have ended and with which nothing is lost. `dry`: only says which.
+    /// Removes all worktrees whose sessions have ended and with which nothing is lost. `dry`: only returns which.
     pub fn collect_worktrees(&self, repository: &Repository, dry: bool) -> Result<Vec<Collected>> {
         self.after_killed_landing(repository, dry)?;
         wait_for_snapshots(repository, None)?;
@@ -145,7 +149,7 @@ impl Engine {
     }
 }
 
-/// Waits until no snapshot is being taken of the tree with this name, or of any. Nobody is kept from beginning meanwhile.
+/// Waits until no snapshot is being taken of the tree with this name, or of any. New sessions may begin meanwhile.
 fn wait_for_snapshots(repository: &Repository, name: Option<&str>) -> Result<()> {
     let listed = {
         let _alone = hold(repository, CHANGING, lock::exclusive)?;
@@ -156,7 +160,7 @@ fn wait_for_snapshots(repository: &Repository, name: Option<&str>) -> Result<()>
     if trees.is_empty() { Ok(()) } else { wait_for_snapshots_of(&trees) }
 }
 
-/// Takes away what is left of trees that were never made.
+/// Removes what is left of trees that were never completed.
 fn clear_unmade(repository: &Repository) -> Result<()> {
     let _alone = hold(repository, CHANGING, lock::exclusive)?;
     Ok(repository.clear_unmade()?)

@@ -1,4 +1,4 @@
-//! Two snapshots beside each other.
+//! The differences between two snapshots.
 
 use super::store::TurnStore;
 use crate::git::fields;
@@ -8,10 +8,10 @@ use crate::{GitError, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     File,
-    /// One that may be run.
+    /// An executable file.
     Program,
     Link,
-    /// A repository inside, of which a snapshot has only the commit.
+    /// A repository inside the tree. A snapshot has only its commit.
     Repository,
 }
 
@@ -27,7 +27,7 @@ impl FileKind {
     }
 }
 
-/// A path that is different in two snapshots; `None`: one of them has nothing there.
+/// A path that is different in two snapshots; `None`: one of them does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Below the top of the tree.

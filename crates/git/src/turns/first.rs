@@ -1,11 +1,11 @@
 //! The first snapshot: files that the person's index knows to be unchanged are not read, but taken from the repository.
 //!
-//! They are taken as links: a pack or an object of theirs gets a second name in our store. Where that is impossible, because
-//! the two are on different file systems, what is needed is copied. Then the store is asked whether it has all of it;
-//! what it has not is read like any other file.
+//! They are taken as hard links: a pack or an object of the person's repository gets a second name in our store. Where
+//! links are impossible, because the two are on different file systems, the objects are copied. Then the store is asked
+//! which of the objects it has. A file whose object is missing is read like any other file.
 //!
-//! An object of theirs has what a filter made of a file, such as other line ends, and a snapshot has the bytes of the file. So a
-//! file with a filter is read, and so is one that is not as long as its object.
+//! An object in the person's repository has what a filter made of a file, such as other line ends. A snapshot has the
+//! bytes of the file. So a file with a filter is read, and so is a file that is not as long as its object.
 
 use super::Bounds;
 use super::known::Tag;
@@ -22,7 +22,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What the store has already: the object of a file, by its place in what was seen.
+/// What the store has already: the object of a file, by the place of the file in the list of what was seen.
 #[derive(Debug, Default)]
 pub(super) struct Stored(HashMap<usize, String>);
 
@@ -60,11 +60,11 @@ impl TurnStore {
         let packs = names(&objects.join("pack"))?;
         for name in packs.iter().filter(|name| name.ends_with(".pack")) {
             let stem = name.trim_end_matches(".pack");
-            // It is not ours to rewrite.
+            // The `.keep` file: a linked pack must not be repacked.
             let keep = ours.join("pack").join(format!("{stem}.keep"));
             std::fs::create_dir_all(ours.join("pack")).map_err(GitError::io(&ours))?;
             File::create(&keep).map_err(GitError::io(&keep))?;
-            // Git looks for the list of a pack, so that comes last.
+            // Git finds a pack by its index, so the index is linked last.
             for ending in ["pack", "rev", "idx"] {
                 let file = format!("{stem}.{ending}");
                 if !link(&objects.join("pack").join(&file), &ours.join("pack").join(&file))? {
@@ -97,7 +97,7 @@ impl TurnStore {
             needed.iter().filter(|object| !have.contains_key(*object)).map(|object| format!("{object}\n")).collect();
         let pack = ["pack-objects", "--quiet", "--stdout", "--no-reuse-delta", "--window=0"];
         let packed = done(&pack.map(Into::into), tree.git.feed(&tree.top, pack, missing.as_bytes())?);
-        // What the repository has not either is read.
+        // Objects that the repository does not have either are read from the files.
         if let Ok(packed) = packed {
             let index = ["index-pack", "--stdin"];
             done(&index.map(Into::into), self.git.feed(&self.folder, index, &packed)?)?;
@@ -105,7 +105,7 @@ impl TurnStore {
         Ok(())
     }
 
-    /// How long the objects are that the store has.
+    /// The sizes of those objects that the store has.
     fn sizes(&self, objects: &HashSet<String>) -> Result<HashMap<String, u64>> {
         let asked: String = objects.iter().map(|object| format!("{object}\n")).collect();
         let words = ["cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)", "--buffer"];
@@ -118,7 +118,8 @@ impl TurnStore {
     }
 }
 
-/// Gives a file a second name. False: that is impossible here. One that is gone or has the name already is no reason to stop.
+/// Gives a file a second name. False: links are impossible here. A file that is gone, or a name that exists already, is
+/// not an error.
 fn link(from: &Path, to: &Path) -> Result<bool> {
     match std::fs::hard_link(from, to) {
         Ok(()) => Ok(true),
@@ -141,7 +142,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
     }
 }
 
-/// The folder of a repository's objects, and those that it borrows from.
+/// The folder of a repository's objects, and the folders that it borrows objects from.
 fn object_folders(objects: &Path) -> Vec<PathBuf> {
     const DEEPEST: usize = 5;
     let mut found = vec![objects.to_owned()];
@@ -159,7 +160,7 @@ fn object_folders(objects: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Files that are as the person's index knows them, each with its object and its length, by place.
+/// Files that are as the person's index knows them, each with its object and its length, by their places.
 fn unchanged(tree: &WorkingTree, walked: &Walked) -> Result<HashMap<usize, (String, u64)>> {
     let mut tracked: HashMap<&[u8], (usize, Stat, &str)> = HashMap::new();
     for change in &walked.changes {
@@ -185,7 +186,8 @@ fn unchanged(tree: &WorkingTree, walked: &Walked) -> Result<HashMap<usize, (Stri
         if let Some((place, stat, mode)) = tracked.get(path)
             && is_unchanged(&about, stat, index)
         {
-            // A link has its target as its contents in both; a mode is taken from the file.
+            // The contents of a link are its target, in the object and in the snapshot; the mode is taken from the
+            // file.
             let link = entry.starts_with(b"120000");
             if link == (*mode == "120000") {
                 found.insert(*place, (object, stat.size));
@@ -195,7 +197,7 @@ fn unchanged(tree: &WorkingTree, walked: &Walked) -> Result<HashMap<usize, (Stri
     Ok(found)
 }
 
-/// `100644 OBJECT 0\tPATH`: the object and the path of an entry that is in no conflict.
+/// `100644 OBJECT 0\tPATH`: the object and the path of an entry without a conflict.
 fn staged(entry: &[u8]) -> Option<(String, &[u8])> {
     let tab = entry.iter().position(|&byte| byte == b'\t')?;
     let head = std::str::from_utf8(&entry[..tab]).ok()?;
@@ -204,7 +206,7 @@ fn staged(entry: &[u8]) -> Option<(String, &[u8])> {
     (stage == "0" && mode != "160000").then(|| (object.to_owned(), &entry[tab + 1..]))
 }
 
-/// Whether what an index says about a file is what the file is, and it was not changed again as the index was written.
+/// Whether the index entry matches the file, and the file was not changed again while the index was written.
 fn is_unchanged(about: &str, stat: &Stat, index: (i64, i64)) -> bool {
     let number = |name: &str| {
         let behind = about.split_once(name)?.1.trim_start();
@@ -217,7 +219,7 @@ fn is_unchanged(about: &str, stat: &Stat, index: (i64, i64)) -> bool {
         let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
         Some((seconds, text[..end].parse::<i64>().ok()?))
     };
-    // An index keeps the lower half of these.
+    // An index keeps the lower 32 bits of these numbers.
     let short = |number: u64| i64::from(number as u32);
     time("ctime:") == Some(stat.ctime)
         && time("mtime:") == Some(stat.mtime)
@@ -226,7 +228,7 @@ fn is_unchanged(about: &str, stat: &Stat, index: (i64, i64)) -> bool {
         && stat.mtime < index
 }
 
-/// The places of files that a filter may have changed on their way into the repository, without a change of their length.
+/// The places of files that a filter may have changed on their way into the repository without changing their length.
 fn filtered(tree: &WorkingTree, walked: &Walked, of: &HashMap<usize, (String, u64)>) -> Result<HashSet<usize>> {
     let mut asked = Vec::new();
     let mut places = Vec::new();

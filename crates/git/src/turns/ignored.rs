@@ -1,4 +1,4 @@
-//! Git is asked what is ignored: one process for a whole snapshot, started when the first question comes.
+//! Asks git what is ignored: one process for a whole snapshot, started at the first question.
 
 use super::store::TurnStore;
 use super::tree::WorkingTree;
@@ -9,10 +9,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout};
 
-/// So much is asked at once: both pipes hold more, so that neither side waits for the other.
+/// This many bytes are asked at once. Both pipes hold more, so neither side waits for the other.
 const AT_ONCE: usize = 12 * 1024;
 
-/// Answers questions.
+/// A running `git check-ignore`.
 pub(super) struct Ignored<'a> {
     tree: &'a WorkingTree,
     running: Option<Running>,
@@ -26,7 +26,7 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It ends with its input, which is closed after this; one that does not is of no use to anybody.
+        // Git exits at the end of its input, which is closed only after this function. So it is killed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -37,7 +37,7 @@ impl<'a> Ignored<'a> {
         Ignored { tree, running: None }
     }
 
-    /// Which of these paths, as they are below the top of the tree, are ignored. Whether they are tracked is not looked at.
+    /// Which of these paths, relative to the top of the tree, are ignored, whether or not they are tracked.
     pub fn ask(&mut self, paths: &[&[u8]]) -> Result<Vec<bool>> {
         let mut answers = Vec::with_capacity(paths.len());
         let mut rest = paths;
@@ -66,7 +66,7 @@ impl<'a> Ignored<'a> {
         let Some(running) = &mut self.running else { return Err(failed("it is not running")) };
         let mut question = Vec::new();
         for path in paths {
-            // A path that begins with a colon would be one of git's own words.
+            // A path that begins with a colon would be read as a pathspec with special meaning.
             question.extend_from_slice(b"./");
             question.extend_from_slice(path);
             question.push(0);
@@ -74,7 +74,7 @@ impl<'a> Ignored<'a> {
         let asked = running.questions.write_all(&question).and_then(|()| running.questions.flush());
         asked.map_err(|error| failed(&error.to_string()))?;
         for _ in paths {
-            // Which file, which line, which pattern, which path.
+            // The four fields of an answer: file, line, pattern, path.
             let mut fields: [Vec<u8>; 4] = Default::default();
             for field in &mut fields {
                 let read = running.answers.read_until(0, field).map_err(|error| failed(&error.to_string()))?;
@@ -89,11 +89,12 @@ impl<'a> Ignored<'a> {
     }
 }
 
-/// In a store, the `.gitignore` files of a snapshot, while git is asked about them. What one leaves that is killed is tidied with the rest.
+/// Folder in a store for the `.gitignore` files of a snapshot, while git is asked about them. The name begins with
+/// `tmp_`, so `tidy` removes what a killed process has left.
 const RULES: &str = "tmp_ignored";
 
 impl TurnStore {
-    /// Which of these paths are ignored by the rules of the tree as they are, or by those of a snapshot.
+    /// Which of these paths are ignored by the rules that the tree has now, or by those of a snapshot.
     pub(super) fn ignored_now_or_at(&self, tree: &WorkingTree, snapshot: &str, paths: &[&[u8]]) -> Result<Vec<bool>> {
         if paths.is_empty() {
             return Ok(Vec::new());

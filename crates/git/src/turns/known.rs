@@ -1,23 +1,23 @@
-//! What the last snapshot saw of each file, so that only what has changed since is read.
+//! What the last snapshot saw of each file, so that only changed files are read.
 //!
-//! It is kept small, because there is one for every session: names without what they share with the name before, and six bytes
-//! that stand for size, dates, mode and number of a file. It says which snapshot it belongs to. One that is older than the
-//! newest snapshot is as good: then more has changed since.
+//! It is kept small, because there is one for every session: each name without the part that it shares with the name
+//! before, and a six-byte hash of the file's size, dates, mode and inode number. It says which snapshot it belongs to.
+//! One that is older than the newest snapshot works as well: then more files count as changed.
 
 use super::listing::{Look, Stat};
 use std::hash::Hasher;
 use std::os::unix::fs::MetadataExt;
 
-/// What a path is to the snapshots.
+/// What a path is for the snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     /// In the index of the person.
     Tracked,
-    /// Not there, and not ignored.
+    /// Not in the index, and not ignored.
     Untracked,
     Ignored,
     Folder,
-    /// Left out: too large, or no file.
+    /// Left out: too large, or not a regular file or link.
     Skipped,
     /// A repository of its own.
     Repository,
@@ -35,12 +35,12 @@ impl Tag {
     }
 }
 
-/// What there was of a path.
+/// What was seen of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub path: Vec<u8>,
     pub tag: Tag,
-    /// Stands for everything that changes with a file; 0: it is to be read again.
+    /// A hash of everything that changes with a file; 0: the file has to be read again.
     pub mark: u64,
 }
 
@@ -50,11 +50,11 @@ pub(super) struct Known {
     /// The tree and the commit of the snapshot.
     pub tree: String,
     pub commit: String,
-    /// Stands for the person's index.
+    /// A hash of the state of the person's index.
     pub index: u64,
-    /// Stands for the lists of what is ignored, besides the `.gitignore` files.
+    /// A hash of the state of the exclude files, besides the `.gitignore` files.
     pub excludes: u64,
-    /// Stands for what git does not keep.
+    /// A hash of what git does not keep.
     pub unusual: u64,
     pub seen: Vec<Seen>,
 }
@@ -62,7 +62,7 @@ pub(super) struct Known {
 const BEGINS: &[u8] = b"ostler turns 2\n";
 const MARK: u64 = (1 << 48) - 1;
 
-/// Stands for a file as it is.
+/// The hash of a file's state.
 pub(super) fn mark(look: &Look) -> u64 {
     let Look { mode, stat } = look;
     let numbers = [
@@ -79,12 +79,12 @@ pub(super) fn mark(look: &Look) -> u64 {
     (hasher.finish() & MARK).max(1)
 }
 
-/// The same of one that may be somewhere else.
+/// The hash of a file's state, from the metadata of the standard library.
 pub(super) fn mark_at(stat: &std::fs::Metadata) -> u64 {
     mark(&Look { mode: stat.mode(), stat: Stat::of(stat) })
 }
 
-/// Stands for some bytes.
+/// The hash of some bytes.
 pub(super) fn mark_of(bytes: &[u8]) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write(bytes);
@@ -92,7 +92,7 @@ pub(super) fn mark_of(bytes: &[u8]) -> u64 {
 }
 
 impl Known {
-    /// What was seen belongs to this snapshot. What changed while it was read is read again.
+    /// Assigns what was seen to this snapshot. Files that changed while they were read are marked to be read again.
     pub fn after(mut self, tree: &str, commit: &str, unsure: &[usize]) -> Known {
         tree.clone_into(&mut self.tree);
         commit.clone_into(&mut self.commit);
@@ -104,7 +104,7 @@ impl Known {
         self
     }
 
-    /// For the file in the store.
+    /// The contents of the file in the store.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = BEGINS.to_vec();
         for name in [&self.tree, &self.commit] {
@@ -131,7 +131,7 @@ impl Known {
         bytes
     }
 
-    /// `None`: it is none, or a damaged one.
+    /// `None`: the bytes have another format, or are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<Known> {
         let (bytes, check) = bytes.split_at_checked(bytes.len().checked_sub(8)?)?;
         if mark_of(bytes).to_le_bytes() != check {
@@ -165,7 +165,7 @@ impl Known {
     }
 }
 
-/// Seven bits in a byte, the last one without the eighth.
+/// Seven bits per byte, the lowest first. Only the last byte has no eighth bit.
 fn number(bytes: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         bytes.push((number & 0x7f) as u8 | 0x80);

@@ -1,5 +1,5 @@
-//! What is in a folder, with what the kernel notes of each name. Most of the time that a snapshot takes goes by here, so each name costs one
-//! call, relative to the open folder, and one piece of memory.
+//! What is in a folder, with what the kernel knows about each name. A snapshot spends most of its time here, so each
+//! name costs one system call, relative to the open folder, and one allocation.
 
 use crate::{GitError, Result};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat as KernelStat};
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What an index knows of a file as well.
+/// The part of a file's metadata that an index has as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub mtime: (i64, i64),
@@ -34,7 +34,7 @@ impl Stat {
         nanoseconds(self.ctime)
     }
 
-    /// The later of that and of the date that a program may set.
+    /// The later of `ctime` and `mtime`; a program can set `mtime`.
     pub fn changed_ns(&self) -> i128 {
         nanoseconds(self.mtime).max(nanoseconds(self.ctime))
     }
@@ -44,7 +44,7 @@ fn nanoseconds((seconds, rest): (i64, i64)) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(rest)
 }
 
-/// What the kernel says of a name, which is not followed when it is a link.
+/// What the kernel says about a name. A link is not followed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub mode: u32,
@@ -81,9 +81,9 @@ impl Look {
 /// A folder.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// In order, with their paths below the top of the tree.
+    /// Sorted, with their paths relative to the top of the tree.
     pub names: Vec<(Vec<u8>, Look)>,
-    /// There is something called `.git`, which is not among the names.
+    /// Whether there is a `.git`, which is not among the names.
     pub has_git: bool,
     /// When names were last added or removed, in nanoseconds since 1970.
     pub ctime_ns: i128,
@@ -95,7 +95,8 @@ impl Listed {
     }
 }
 
-/// What is in a folder of a tree; an empty path is its top. `None`: it is gone, is not a folder, or may not be read.
+/// What is in a folder of a tree; an empty path is its top. `None`: the folder is gone, is not a folder, or may not be
+/// read.
 pub(super) fn list(top: &Path, folder: &[u8]) -> Result<Option<Listed>> {
     let full = top.join(OsStr::from_bytes(folder));
     match read(&full, folder) {
@@ -111,7 +112,7 @@ fn is_passed_over(error: Errno) -> bool {
 
 fn read(full: &Path, folder: &[u8]) -> std::result::Result<Listed, Errno> {
     let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // What was a folder a moment ago may be a link by now, which leads out of the tree.
+    // What was a folder a moment ago may by now be a link that points out of the tree.
     if !folder.is_empty() {
         flags |= OFlags::NOFOLLOW;
     }

@@ -1,21 +1,21 @@
-//! Turn snapshots: the working tree as it was at the start of a session and at the end of each turn, in a store of our own.
+//! Turn snapshots: the working tree at the start of a session and at the end of each turn, in a store of our own.
 //!
-//! What this is against: an agent that changes in its tenth turn what was right in its ninth, and no commit in between. The race
-//! that it must not lose: the person and the agent use the same repository all the time. So nothing of theirs is written, no
-//! lock of theirs is taken, and nothing is kept by reference to what `git gc` may delete there.
+//! The purpose: an agent may break in its tenth turn what was right in its ninth, without a commit in between. The
+//! constraint: the person and the agent use the same repository all the time. So nothing in their repository is
+//! written, none of its locks is taken, and nothing is kept by reference to objects that `git gc` may delete there.
 //!
 //! * `tree`: which working tree, and where git keeps what belongs to it.
 //! * `store`: our own store, a bare repository for each session.
 //! * `walk`: which files there are, and which of them have changed since the last snapshot.
 //! * `listing`: what is in a folder.
-//! * `ignored`: git is asked what is ignored.
-//! * `known`: what the last snapshot saw, so that only what has changed is read.
+//! * `ignored`: asks git what is ignored.
+//! * `known`: what the last snapshot saw, so that only changed files are read.
 //! * `first`: the first snapshot takes unchanged files from the repository, as links.
 //! * `write`: what has changed, as a commit in our store.
 //! * `unusual`: what git does not keep: permissions and empty folders.
-//! * `compare`: two snapshots beside each other.
-//! * `put_back`: the files as a snapshot has them.
-//! * `thinning`: old ones go.
+//! * `compare`: the differences between two snapshots.
+//! * `put_back`: restores the files of a snapshot.
+//! * `thinning`: deletes old snapshots.
 
 mod compare;
 mod first;
@@ -41,12 +41,12 @@ use ostler_core::turns::Skipped;
 use ostler_sys::pause::{self, Point};
 use std::time::Instant;
 
-/// What a snapshot is to observe.
+/// The limits of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Larger files are left out.
     pub largest_file: u64,
-    /// It is given up then.
+    /// The snapshot is given up at this time.
     pub until: Option<Instant>,
 }
 
@@ -78,11 +78,12 @@ pub struct Taken {
 }
 
 impl TurnStore {
-    /// Takes a snapshot under this name. What it saw is noted by [`TurnStore::remember`], after the caller has noted the snapshot.
+    /// Takes a snapshot under this name. The caller notes the snapshot and then calls [`TurnStore::remember`] to note
+    /// what it saw.
     pub fn take(&self, tree: &WorkingTree, name: &str, bounds: &Bounds) -> Result<Taken> {
         match self.known(tree) {
             Some(known) => match self.take_after(tree, name, bounds, Some(known)) {
-                // Its base is gone from the store, or git does not understand what is there: from the beginning.
+                // Its base is no longer in the store, or git cannot read the store: start without a base.
                 Err(GitError::Failed { .. }) => self.take_after(tree, name, bounds, None),
                 other => other,
             },

@@ -1,11 +1,12 @@
-//! The files of a tree become what a snapshot has.
+//! Restores the files of a snapshot in a tree.
 //!
-//! What this must not do: lose bytes that are in no snapshot. A file may change between the snapshot of the present and the moment
-//! in which it is replaced. So nothing is overwritten: a new file changes places with the old one, and the old one
-//! is deleted only when it is what the snapshot of the present has. Otherwise both change places again and it stops there. Ignored files
-//! and files that are in no snapshot are not touched: they are in the way, and nothing is done.
+//! Bytes that are in no snapshot must not be lost. A file may change between the snapshot of the present and the moment
+//! in which it is replaced. So nothing is overwritten: a new file is exchanged with the old one, and the old file is
+//! deleted only when it is what the snapshot of the present has. Otherwise both are exchanged again and the operation
+//! stops there. Ignored files and files that are in no snapshot are not touched. When one of them is in the way,
+//! nothing is done.
 //!
-//! The person's index stays as it is. What is staged is still staged.
+//! The person's index is not changed. What is staged stays staged.
 
 use super::compare::{Difference, FileKind};
 use super::store::TurnStore;
@@ -23,32 +24,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where files wait that are to change places. In git's folder of the tree, because that is on the same file system, and no part of
-/// the tree.
+/// The folder for files that are about to be exchanged. It is in git's folder of the tree, because that is on the same
+/// file system and not part of the tree.
 const WAITING: &str = "ostler.rewind";
 
-/// What a file is called there until it is whole.
+/// The name of a file there until it is complete.
 const HALF: &str = "half";
 
 /// A path that would have to be replaced and is in no snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InTheWay(pub String);
 
-/// What is to be done to the files of a tree.
+/// The changes to the files of a tree.
 #[derive(Debug)]
 pub struct PutBack<'a> {
     store: &'a TurnStore,
     tree: &'a WorkingTree,
     removed: Vec<Difference>,
     written: Vec<Difference>,
-    /// Repositories inside that were at another commit: they are left alone.
+    /// Repositories inside that were at another commit: they are not changed.
     pub repositories: Vec<String>,
-    /// What git does not keep of the target.
+    /// What git does not keep of the target snapshot.
     unusual: Unusual,
 }
 
 impl TurnStore {
-    /// Plans to make a tree that is as `present` what `target` has. `untouched`: paths that the target has left out.
+    /// Plans how to turn a tree that is as in `present` into what `target` has. `untouched`: paths that the target has
+    /// left out.
     pub fn plan_put_back<'a>(
         &'a self,
         tree: &'a WorkingTree,
@@ -72,7 +74,7 @@ impl TurnStore {
                 plan.removed.push(difference);
             }
         }
-        // Now or then, these belong to nobody's history: a key, a folder of packages.
+        // Files that are ignored now or were ignored then are not removed: a key, a folder of packages.
         let paths: Vec<&[u8]> = plan.removed.iter().map(|one| &one.path[..]).collect();
         let ignored = self.ignored_now_or_at(tree, target, &paths)?;
         let mut ignored = ignored.into_iter();
@@ -88,13 +90,13 @@ impl PutBack<'_> {
         self.removed.len() + self.written.len()
     }
 
-    /// What would have to go and is in no snapshot. Nothing is to be done then.
+    /// Paths that would have to be removed and are in no snapshot. If there are any, nothing may be done.
     pub fn in_the_way(&self) -> Result<Vec<InTheWay>> {
         let gone: HashSet<&[u8]> = self.removed.iter().map(|one| &one.path[..]).collect();
         let mut found = Vec::new();
         for one in &self.written {
             let full = self.full(&one.path);
-            // A folder in its place is emptied first, if all in it is known.
+            // A folder in its place is emptied first, if everything in it is known.
             let there = match full.symlink_metadata() {
                 Ok(stat) if stat.is_dir() => !self.is_emptied(&full, &gone)?,
                 Ok(_) => one.before.is_none() && !gone.contains(&one.path[..]),
@@ -127,10 +129,10 @@ impl PutBack<'_> {
         Ok(true)
     }
 
-    /// Does it.
+    /// Makes the changes.
     pub fn apply(&self) -> Result<()> {
         let waiting = self.waiting_folder()?;
-        // The deepest first, so that a folder is empty when its turn comes.
+        // The deepest first, so that a folder is empty when it is to be removed.
         for one in self.removed.iter().rev() {
             self.remove(one, &waiting)?;
             pause::at(Point::FilePutBack);
@@ -143,7 +145,7 @@ impl PutBack<'_> {
         self.make_empty_folders()
     }
 
-    /// Makes folders that were there without a file in them. What is in the place of one stays.
+    /// Makes folders that existed without a file in them. If something else is in the place of such a folder, it stays.
     pub fn make_empty_folders(&self) -> Result<()> {
         for folder in &self.unusual.empty_folders {
             let full = self.full(folder);
@@ -160,7 +162,8 @@ impl PutBack<'_> {
         self.tree.top.join(OsStr::from_bytes(path))
     }
 
-    /// A folder on the file system of the tree. What one that was killed has left there is deleted if a snapshot has it.
+    /// A folder on the file system of the tree. Files that a killed rewind has left there are deleted if a snapshot has
+    /// them.
     fn waiting_folder(&self) -> Result<PathBuf> {
         let device = |path: &Path| path.metadata().map(|stat| std::os::unix::fs::MetadataExt::dev(&stat)).ok();
         let own = &self.tree.own;
@@ -170,7 +173,7 @@ impl PutBack<'_> {
         std::fs::create_dir_all(&folder).map_err(GitError::io(&folder))?;
         for entry in std::fs::read_dir(&folder).map_err(GitError::io(&folder))? {
             let path = entry.map_err(GitError::io(&folder))?.path();
-            // No file of a person ever had this name: it is ours, and not whole.
+            // No file of a person ever had this name: it is an incomplete file of ours.
             let half = path.ends_with(HALF);
             let object = self.object_of(&path)?;
             if !half && self.store.git.ask(&self.store.folder, ["cat-file", "-e", &object])?.is_none() {
@@ -192,7 +195,7 @@ impl PutBack<'_> {
         Ok(String::from_utf8_lossy(&done(&words.map(Into::into), output)?).trim().to_owned())
     }
 
-    /// Deletes what waits, if it is what the snapshot of the present has.
+    /// Deletes the exchanged old file, if it is what the snapshot of the present has.
     fn drop_old(&self, old: &Path, one: &Difference) -> Result<bool> {
         let expected = one.before.as_ref().map(|(_, object)| object.clone());
         if Some(self.object_of(old)?) != expected {
@@ -215,7 +218,7 @@ impl PutBack<'_> {
             rename::no_replace(&old, &full).map_err(GitError::io(&full))?;
             return Err(GitError::ChangedMeanwhile { path: full });
         }
-        // Folders in which nothing is left go as well, unless they were there like that.
+        // Folders that are now empty are removed as well, unless they were empty in the snapshot.
         for folder in full.ancestors().skip(1).take_while(|folder| *folder != self.tree.top) {
             let below = folder.strip_prefix(&self.tree.top).unwrap_or(folder).as_os_str().as_bytes();
             if self.unusual.empty_folders.contains(below) || std::fs::remove_dir(folder).is_err() {
@@ -269,8 +272,9 @@ impl PutBack<'_> {
         Ok(())
     }
 
-    /// A new file with what an object has. It gets the permissions of the file in whose place it comes, as far as that is right for a file that
-    /// may be run or not; where there is none, those that it had.
+    /// Makes a new file with the contents of an object. It gets the permissions of the file that it replaces, with the
+    /// executable bits changed where needed. Where there is no such file, it gets the permissions that it had in the
+    /// snapshot.
     fn make(&self, new: &Path, kind: FileKind, object: &str, one: &Difference) -> Result<()> {
         let bytes = self.store.git.run(&self.store.folder, ["cat-file", "blob", object])?;
         let in_place_of = self.full(&one.path).symlink_metadata().ok().filter(std::fs::Metadata::is_file);
@@ -296,7 +300,7 @@ impl PutBack<'_> {
     }
 }
 
-/// The permissions of a file, for one that may be run or not.
+/// The permissions of a file, with the executable bits that `kind` needs.
 fn like(mode: u32, kind: FileKind) -> u32 {
     match (kind == FileKind::Program, mode & 0o100 != 0) {
         (true, true) | (false, false) => mode,
@@ -305,7 +309,7 @@ fn like(mode: u32, kind: FileKind) -> u32 {
     }
 }
 
-/// Removes a folder in which there are only folders without a file. One in which there is more stays.
+/// Removes a folder that has only folders without files in it. A folder with files stays.
 fn remove_empty(folder: &Path) {
     let below = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {

@@ -1,8 +1,9 @@
-//! Our own store: a bare repository for each session, apart from the person's and from the session's folder.
+//! Our own store: a bare repository for each session, separate from the person's repository and from the session's
+//! folder.
 //!
-//! It has everything that its snapshots need. What the first one takes from the person's repository is linked, not referred
-//! to: `git gc` there removes names, and the bytes stay as long as ours exist. Every process that changes it holds its lock. One that is
-//! killed leaves files that the next one removes.
+//! It has everything that its snapshots need. What the first one takes from the person's repository is linked, not
+//! referred to: `git gc` there removes names, and the bytes stay as long as our links exist. Every process that changes
+//! the store holds its lock. A process that is killed leaves files that the next one removes.
 
 use super::known::Known;
 use super::tree::WorkingTree;
@@ -21,13 +22,13 @@ const LOCK: &str = "ostler.lock";
 const KNOWN: &str = "ostler.known";
 /// What fast-import writes into a `.keep` file.
 const FAST_IMPORT: &[u8] = b"fast-import";
-/// Where its references are.
+/// The references to its snapshots.
 pub(super) const REFS: &str = "refs/turns";
 
-/// The store of a session. The lock of one that is to be changed is held as long as this exists.
+/// The store of a session. When it was opened for changes, its lock is held as long as this value exists.
 #[derive(Debug)]
 pub struct TurnStore {
-    /// Sees nothing of the person's settings.
+    /// Uses none of the person's settings.
     pub(super) git: Git,
     /// With the person's settings, for what is shown.
     theirs: Git,
@@ -36,14 +37,14 @@ pub struct TurnStore {
 }
 
 impl TurnStore {
-    /// Opens the store in this folder to read what is there; `None` when there is none. A snapshot may be taken meanwhile.
+    /// Opens the store in this folder to read it; `None` when there is none. A snapshot may be taken meanwhile.
     #[must_use]
     pub fn open(git: &Git, folder: &Path) -> Option<TurnStore> {
         folder.join("HEAD").is_file().then(|| TurnStore::with_lock(git, folder, None))
     }
 
-    /// Opens the store in this folder for changes, alone, and makes it first if there is none. `None`: somebody else has it for longer
-    /// than this, or has just deleted it.
+    /// Opens the store in this folder for changes, under its lock, and makes it first if there is none. `None`: another
+    /// process has held the lock for longer than `patience`, or has just deleted the store.
     pub fn open_or_make(git: &Git, folder: &Path, tree: &WorkingTree, patience: Duration) -> Result<Option<TurnStore>> {
         let failed = |error| GitError::io(folder)(error);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
@@ -63,7 +64,7 @@ impl TurnStore {
         let file = open().map_err(failed)?;
         let same = file.try_clone().map_err(failed)?;
         let held = lock::exclusive_within(file.into(), patience).map_err(failed)?;
-        // One that was deleted while we waited for it has no name any more.
+        // A lock file that was deleted while we waited for it has no name any more.
         let exists = same.metadata().map_err(failed)?.nlink() > 0;
         Ok(held.filter(|_| exists).map(|held| TurnStore::with_lock(git, folder, Some(held))))
     }
@@ -85,7 +86,7 @@ impl TurnStore {
         }
     }
 
-    /// Removes what a process has left that was killed. Nobody else is at work here.
+    /// Removes what a killed process has left. The lock is held, so no other process works here.
     fn tidy(&self) -> Result<()> {
         let is_left = |name: &str| {
             name.ends_with(".lock") && name != LOCK
@@ -105,8 +106,9 @@ impl TurnStore {
         self.tidy_keeps()
     }
 
-    /// Removes the `.keep` files of a fast-import that was killed, or that found the disk full. It refuses to write the same pack again beside one, and
-    /// with it that pack would stay for ever. Those of linked packs are empty and have a pack.
+    /// Removes the `.keep` files of a fast-import that was killed, or that found the disk full. Beside such a file,
+    /// fast-import refuses to write the same pack again, and the pack would never be removed. The `.keep` files of
+    /// linked packs are empty and have a pack.
     fn tidy_keeps(&self) -> Result<()> {
         let Ok(names) = std::fs::read_dir(self.folder.join("objects/pack")) else { return Ok(()) };
         for path in
@@ -143,7 +145,7 @@ impl TurnStore {
         thinning::keep(self, names)
     }
 
-    /// The commit of a snapshot, if the store has all of its tree.
+    /// Whether the store has a snapshot's commit and its tree.
     pub fn find(&self, commit: &str) -> Result<bool> {
         Ok(self.git.ask(&self.folder, ["cat-file", "-e", &format!("{commit}^{{tree}}")])?.is_some())
     }
@@ -156,14 +158,15 @@ impl TurnStore {
         }
     }
 
-    /// Shows the difference between two snapshots to the person, as the person likes it. Returns the exit code of git.
+    /// Shows the difference between two snapshots to the person, with the person's settings. Returns the exit code of
+    /// git.
     pub fn show_difference(&self, from: &str, to: &str, summary: bool) -> Result<i32> {
         let how = if summary { "--stat" } else { "--patch" };
-        // Colours, pager and the like are the person's; what a file is shown with is not for us to run.
+        // Colours, pager and the like are the person's choice. Programs that are set to show a file are not run.
         self.theirs.show(&self.folder, ["diff", "--no-ext-diff", how, from, to, "--"])
     }
 
-    /// The same as text.
+    /// The difference between two snapshots as text.
     pub fn difference(&self, from: &str, to: &str) -> Result<Vec<u8>> {
         self.git.run(&self.folder, ["diff", "--no-ext-diff", "--no-color", from, to, "--"])
     }

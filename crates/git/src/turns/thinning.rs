@@ -1,10 +1,10 @@
-//! Old snapshots go, and what only they needed.
+//! Deletes old snapshots, and the objects that only they needed.
 
 use super::store::{REFS, TurnStore};
 use crate::Result;
 use crate::git::done;
 
-/// So many packs of our own are made into one: each snapshot writes one.
+/// When there are this many packs of our own, they are combined into one. Each snapshot writes one pack.
 const PACKS: usize = 50;
 
 pub(super) fn keep(store: &TurnStore, names: &[String]) -> Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn keep(store: &TurnStore, names: &[String]) -> Result<()> {
         done(&words.map(Into::into), store.git.feed(&store.folder, words, gone.as_bytes())?)?;
     }
     if own_packs(store) > PACKS {
-        // Those that are linked are kept as they are.
+        // Linked packs are kept as they are.
         store.git.run(&store.folder, ["-c", "repack.writeBitmaps=false", "repack", "-a", "-d", "-q", "-l"])?;
         store.git.run(&store.folder, ["pack-refs", "--all"])?;
     }

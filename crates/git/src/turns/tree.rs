@@ -23,7 +23,7 @@ pub struct WorkingTree {
 }
 
 impl WorkingTree {
-    /// The tree that a folder is in. `None`: it is in none.
+    /// The tree that a folder is in. `None`: the folder is in no tree.
     pub fn of(git: &Git, folder: &Path) -> Result<Option<WorkingTree>> {
         let asked = [
             "rev-parse",
@@ -59,7 +59,7 @@ impl WorkingTree {
         }))
     }
 
-    /// What git has begun here and not finished.
+    /// The operation of git that is unfinished here.
     #[must_use]
     pub fn in_progress(&self) -> Option<&'static str> {
         crate::loss::in_progress(&self.own)

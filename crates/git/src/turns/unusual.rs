@@ -1,8 +1,8 @@
-//! What git does not keep of a working tree: the permissions of files, beyond whether one may be run, and folders without a file. A key
-//! that only its owner may read must not come back readable for everybody.
+//! What git does not keep of a working tree: the permissions of files, except the executable bit, and folders without a
+//! file. A key that only its owner may read must not be restored as readable for everybody.
 //!
-//! It is the message of a snapshot's commit, one line each. Files that have the permissions of most files are not listed, and of very many
-//! only those that are private.
+//! It is stored as the message of a snapshot's commit, one line each. Files with the most frequent permissions are not
+//! listed, and when there are very many others, only private files are listed.
 
 use super::compare::FileKind;
 use super::known::Seen;
@@ -11,13 +11,13 @@ use crate::Result;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-/// So many files, and so many folders, are listed.
+/// At most this many files, and this many folders, are listed.
 const LISTED: usize = 1000;
 
-/// Permissions that only the owner has.
+/// The permission bits of everybody but the owner.
 const OF_OTHERS: u32 = 0o077;
 
-/// What was seen, before it is known what is usual.
+/// What was seen, before it is known which permissions are usual.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     /// Places of files in what was seen, with their permissions.
@@ -51,7 +51,7 @@ fn is_run(mode: u32) -> bool {
     mode & 0o100 != 0
 }
 
-/// The one that there is most of.
+/// The most frequent one.
 fn most(modes: impl Iterator<Item = u32>) -> Option<u32> {
     let mut counts: HashMap<u32, usize> = HashMap::new();
     for mode in modes {
@@ -60,7 +60,7 @@ fn most(modes: impl Iterator<Item = u32>) -> Option<u32> {
     counts.into_iter().max_by_key(|&(mode, count)| (count, mode)).map(|(mode, _)| mode)
 }
 
-/// The same of a snapshot.
+/// What the message of a snapshot says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Unusual {
     usual: Vec<u32>,
@@ -69,7 +69,7 @@ pub(super) struct Unusual {
 }
 
 impl Unusual {
-    /// What cannot be read is from another version, and says nothing.
+    /// A line that cannot be read is from another version, and is ignored.
     fn of(message: &str) -> Unusual {
         let mut found = Unusual::default();
         for line in message.lines() {

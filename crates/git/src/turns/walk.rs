@@ -1,7 +1,7 @@
 //! Which files a working tree has, and which of them have changed since the last snapshot.
 //!
-//! A file is taken for unchanged when nothing about it has changed that the kernel notes. That is not certain for one that was
-//! changed in the moment in which it was looked at, so such a file is read again by the next snapshot.
+//! A file counts as unchanged when everything that the kernel knows about it is the same. That is not certain for a
+//! file that was changed in the moment in which it was looked at, so such a file is read again by the next snapshot.
 
 use super::Bounds;
 use super::ignored::Ignored;
@@ -20,8 +20,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What changed within so many nanoseconds before it was looked at may have changed again without a trace: clocks of file systems
-/// go in steps.
+/// A file that changed within this many nanoseconds before it was looked at may have changed again without a new date,
+/// because the clocks of file systems go in steps.
 const UNSURE_NS: i128 = 100_000_000;
 
 pub(super) fn skipped(path: &[u8], why: Why) -> Skipped {
@@ -31,11 +31,11 @@ pub(super) fn skipped(path: &[u8], why: Why) -> Skipped {
 /// A path that is different from what the last snapshot has.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// A file or a link, to be read. `place`: in what was seen.
+    /// A file or a link, to be read. `place`: its place in the list of what was seen.
     Read { place: usize, mode: &'static str, stat: Stat },
     /// A repository inside, at this commit.
     Repository { place: usize, commit: String },
-    /// It was in the last snapshot.
+    /// A path that was in the last snapshot and is gone.
     Gone { path: Vec<u8> },
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Walked {
     pub skipped: Vec<Skipped>,
     pub files: usize,
     pub newest_ns: i128,
-    /// What git does not keep of it, as a text.
+    /// What git does not keep of it, as text.
     pub unusual: String,
 }
 
@@ -97,7 +97,8 @@ pub(super) fn walk(tree: &WorkingTree, before: Option<&Known>, bounds: &Bounds) 
     Ok(walked)
 }
 
-/// Where what is below each of these ends. They are in the order in which they were seen: a folder, then what is below it.
+/// For each entry, where the entries below it end. Entries are in the order in which they were seen: a folder, then
+/// what is below it.
 fn ends(seen: &[Seen]) -> Vec<usize> {
     let mut ends: Vec<usize> = (1..=seen.len()).collect();
     let mut open: Vec<usize> = Vec::new();
@@ -149,11 +150,11 @@ struct Walk<'a> {
     bounds: &'a Bounds,
     ignored: Ignored<'a>,
     before: &'a [Seen],
-    /// Where what is below each of those ends.
+    /// For each entry of `before`, where the entries below it end.
     ends: Vec<usize>,
-    /// Which of those before are stored now as well.
+    /// Which entries of `before` are stored now as well.
     stored: Vec<bool>,
-    /// `None`: the index is what it was, and what was tracked is.
+    /// `None`: the index is unchanged, so what was tracked still is.
     tracked: Option<Tracked>,
     sure_ns: i128,
     walked: Walked,
@@ -161,7 +162,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Where the last snapshot saw each of these names, among what it saw in their folder. Both are in order.
+    /// Where the last snapshot saw each of these names, among what it saw in their folder. Both lists are sorted.
     fn places(&self, names: &[(Vec<u8>, Look)], seen: Range<usize>) -> Vec<Option<usize>> {
         let mut place = seen.start;
         let find = |(path, _): &(Vec<u8>, Look)| {
@@ -176,7 +177,7 @@ impl Walk<'_> {
     /// Everything in a folder. `again`: what is ignored may have changed. `seen`: what the last snapshot saw below it.
     fn folder(&mut self, folder: &[u8], listed: Listed, again: bool, seen: Range<usize>) -> Result<()> {
         self.bounds.check()?;
-        // What was deleted has left its trace here alone.
+        // A deleted file changes only the date of its folder.
         self.walked.newest_ns = self.walked.newest_ns.max(listed.ctime_ns);
         let places = self.places(&listed.names, seen.clone());
         let again = again || self.rules_changed(folder, &listed, &places, seen);
@@ -214,7 +215,7 @@ impl Walk<'_> {
         };
         match listed.names.iter().zip(places).find(|((path, _), _)| is_rules(path)) {
             Some(((_, look), place)) => place.map(|place| self.before[place].mark) != Some(mark(look)),
-            // They were there before.
+            // There were rules before.
             None => {
                 let mut place = seen.start;
                 while place < seen.end {
@@ -228,7 +229,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a path is, as far as that is known without asking.
+    /// What a path is, as far as that is known without asking git.
     fn tag_without_asking(&self, path: &[u8], is_dir: bool, place: Option<usize>, again: bool) -> Option<Tag> {
         let before = place.map(|place| self.before[place].tag);
         if is_dir {

@@ -1,5 +1,5 @@
-//! What has changed, as a commit in our store. One git process gets the changes as a stream and writes them as one pack, with only
-//! the folders in which something has changed. It reads no file of the tree, so no filter and no hook is run.
+//! What has changed, as a commit in our store. One git process gets the changes as a stream and writes them as one pack
+//! that has only the changed files and their folders. It reads no file of the tree, so no filter and no hook is run.
 
 use super::Bounds;
 use super::first::Stored;
@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A file that changes while it is read is read so often.
+/// A file that changes while it is read is read this often.
 const TRIES: usize = 3;
 
 /// What was written.
@@ -64,11 +64,11 @@ impl TurnStore {
         };
         let sent = stream.send(name, before, walked, stored);
         let Stream { to, skipped, unsure, .. } = stream;
-        // Without its last word git writes nothing.
+        // Without the final `done` git writes nothing.
         drop(to);
         let output = process.wait_with_output().map_err(|error| failed(&error.to_string()))?;
         if let Err(error) = sent {
-            // What git complained of says more than that it has closed its input.
+            // Git's own error message says more than the error that it has closed its input.
             return Err(if output.status.success() || !is_pipe(&error) { error } else { failed(&complaint(&output)) });
         }
         if !output.status.success() {
@@ -100,7 +100,7 @@ struct Stream<'a, W: Write> {
     unsure: Vec<usize>,
 }
 
-/// What a file has in it.
+/// The contents of a file.
 enum Contents {
     Bytes { bytes: Vec<u8>, sure: bool },
     Gone,
@@ -115,7 +115,7 @@ impl<W: Write> Stream<'_, W> {
             writeln!(to, "commit {REFS}/{name}\nmark :1\ncommitter ostler <ostler@localhost> 0 +0000")?;
             writeln!(to, "data {}\n{}", walked.unusual.len(), walked.unusual)?;
             match before {
-                // Not after the commit before: that would keep every older one for as long as this one.
+                // Without a parent: a parent would keep every older snapshot for as long as this one.
                 Some(before) => writeln!(to, "M 040000 {} \"\"", before.tree),
                 None => writeln!(to, "deleteall"),
             }
@@ -152,7 +152,7 @@ impl<W: Write> Stream<'_, W> {
                 }
             }
         }
-        // Names the tree.
+        // `ls` prints the name of the tree.
         self.put(&[b"ls \"\"\ndone\n"])?;
         self.to.flush().map_err(GitError::io("fast-import"))
     }
@@ -199,7 +199,8 @@ fn path_at(walked: &Walked, place: usize) -> &[u8] {
     walked.known.seen.get(place).map_or(&[], |seen| &seen.path)
 }
 
-/// Reads a file that others may be writing. What it has when it stays the same for once is what it has.
+/// Reads a file that other processes may be writing, again and again until it did not change during a read, at most
+/// [`TRIES`] times.
 fn contents(path: &Path, expected: &Stat, bounds: &Bounds) -> io::Result<Contents> {
     let mut read = (Vec::new(), false);
     for _ in 0..TRIES {
@@ -227,7 +228,7 @@ fn contents(path: &Path, expected: &Stat, bounds: &Bounds) -> io::Result<Content
     Ok(Contents::Bytes { bytes: read.0, sure: read.1 })
 }
 
-/// A link that has taken the place of a file is not followed, and a pipe is not waited for (`O_NOFOLLOW | O_NONBLOCK`).
+/// A link in the place of a file is not followed, and opening a pipe does not wait (`O_NOFOLLOW | O_NONBLOCK`).
 const NO_LINK: i32 = ostler_sys::descriptors::NO_FOLLOW_NO_WAIT;
 
 fn link_contents(path: &Path) -> io::Result<Contents> {

@@ -1,5 +1,5 @@
-//! Waiting without polling: for children, for a person, and meanwhile for the request to stop. A session whose helpers were both
-//! killed gets new ones from here, the job's own included.
+//! Waiting without polling: for children, for a person, and at the same time for the request to stop. When both helpers
+//! of a session were killed, the driver has replacements started, also for the job's own session.
 
 use super::{CHECKS, CutOff, Driver};
 use crate::error::JobError;
@@ -15,13 +15,13 @@ use ostler_engine::{Engine, Place};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Of a session nothing lives, and its end is about to be recorded: looked at again after this.
+/// When no process of a session lives and its end is about to be recorded, it is looked at again after this time.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What came of waiting.
+/// The result of waiting.
 #[derive(Debug)]
 pub enum Waited<T = Box<View>> {
-    /// What was waited for.
+    /// What was waited for has happened.
     Ended(T),
     /// The time was up first.
     TimeIsUp,
@@ -34,9 +34,9 @@ pub(super) struct Own {
     ends: Terminations,
     watch: SessionWatch,
     stopped: bool,
-    /// It was looked at since its last news.
+    /// Whether the session was looked at since it last changed.
     looked: bool,
-    /// It is known that the job is to stop after its turn. Nothing tells the process of the driver.
+    /// Whether the job is known to have a request to stop after its turn. The driver's process gets no signal for that.
     after_turn: bool,
 }
 
@@ -47,7 +47,7 @@ impl Own {
         Ok(Own { engine, place, ends, watch, stopped: false, looked: false, after_turn: false })
     }
 
-    /// From here on only the request to stop at once counts.
+    /// From here on only a request to stop at once counts.
     pub(super) fn waits_for_turns(&mut self) {
         (self.stopped, self.after_turn) = (false, true);
     }
@@ -64,12 +64,12 @@ impl Own {
         if self.stopped { Err(JobError::Stopped) } else { Ok(()) }
     }
 
-    /// Sleeps until something may have changed about one of these, or about the job itself.
+    /// Sleeps until something may have changed about one of these sessions, or about the job itself.
     fn sleep(&mut self, engine: &Engine, others: &mut [SessionWatch], until: Option<Instant>) -> Result<(), JobError> {
         self.sleep_beside(engine, others, until, None)
     }
 
-    /// The same, and until something can be read from this.
+    /// Sleeps like `sleep`, and also wakes up when `beside` is readable.
     fn sleep_beside(
         &mut self,
         engine: &Engine,
@@ -110,19 +110,20 @@ impl Own {
 }
 
 impl Driver {
-    /// Waits until a child has ended, or until then. Questions of the child are for a person, and do not end it.
+    /// Waits until a child has ended, or until the given time. Questions of the child are for a person, and do not end
+    /// the wait.
     pub fn wait(&mut self, child: &Place, until: Option<Instant>) -> Result<Waited, JobError> {
         self.wait_for(std::slice::from_ref(child), until, |views| {
             views.iter().find(|view| view.ended).map(|view| Box::new(view.clone()))
         })
     }
 
-    /// Waits until all of them have ended, or until then.
+    /// Waits until all of them have ended, or until the given time.
     pub fn wait_all(&mut self, children: &[Place], until: Option<Instant>) -> Result<Waited<Vec<View>>, JobError> {
         self.wait_for(children, until, |views| views.iter().all(|view| view.ended).then(|| views.to_vec()))
     }
 
-    /// Waits until the first of them has ended, or until then; its place in the list.
+    /// Waits until the first of them has ended, or until the given time. Returns its position in the list.
     pub fn wait_any(&mut self, children: &[Place], until: Option<Instant>) -> Result<Waited<(usize, View)>, JobError> {
         self.wait_for(children, until, |views| {
             views.iter().enumerate().find(|(_, view)| view.ended).map(|(place, view)| (place, view.clone()))
@@ -150,14 +151,14 @@ impl Driver {
         failed.map_or(Ok(waited), |error| Err(error.into()))
     }
 
-    /// Waits until `found` finds in these sessions what it looks for.
+    /// Waits until `found` finds in the views of these sessions what it looks for.
     pub fn wait_for<T>(
         &mut self,
         places: &[Place],
         until: Option<Instant>,
         mut found: impl FnMut(&[View]) -> Option<T>,
     ) -> Result<Waited<T>, JobError> {
-        // Subscribe first, look afterwards: what happens in between wakes us.
+        // Subscribe first, look afterwards: a change in between wakes us.
         let mut watches = places.iter().map(SessionWatch::state_only).collect::<Result<Vec<_>, _>>()?;
         loop {
             self.own.check()?;
@@ -180,8 +181,8 @@ impl Driver {
         }
     }
 
-    /// Lands the work of a session. A request to stop puts everything back. A check that was cut off says nothing about the work: it is
-    /// run again, as often as one that the driver runs itself.
+    /// Lands the work of a session. A request to stop undoes everything. A check that was cut off says nothing about
+    /// the work: it is run again, as often as a check that the driver runs itself.
     pub fn land(&mut self, place: &Place, land: &Land) -> Result<Result<Landing, ostler_engine::Error>, JobError> {
         let mut kills = 0;
         loop {
@@ -204,10 +205,10 @@ impl Driver {
         }
     }
 
-    /// Waits until a branch is at another commit than this one; at which.
+    /// Waits until a branch is at another commit than `from`. Returns that commit.
     pub fn wait_for_move(&mut self, repository: &Repository, branch: &str, from: &str) -> Result<String, JobError> {
         loop {
-            // Watch first, look afterwards: what happens in between wakes us.
+            // Watch first, look afterwards: a change in between wakes us.
             let watch = BranchWatch::new(repository, branch);
             if let Some(now) = repository.commit(&format!("refs/heads/{branch}")).map_err(ostler_engine::Error::from)?
                 && now != from

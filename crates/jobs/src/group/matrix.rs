@@ -1,5 +1,5 @@
-//! `--matrix FILE`: each key is an axis with its values, and the members are all combinations. `agent`, `model` and `prompt` are
-//! what they say; any other key fills in `{{key}}` in the prompt.
+//! `--matrix FILE`: each key is an axis with its values, and the members are all combinations. `agent`, `model` and
+//! `prompt` set the agent, the model and the prompt; any other key fills in `{{key}}` in the prompt.
 
 use super::{Member, named};
 use std::borrow::Cow;
@@ -25,10 +25,10 @@ struct Axis {
     values: Vec<String>,
 }
 
-/// What the command line says, where the file says nothing.
+/// What the command line says. It applies where the file says nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given<'a> {
-    /// What they are told.
+    /// The prompt of the members.
     pub prompt: Option<&'a str>,
     /// The model.
     pub model: Option<&'a str>,
@@ -36,7 +36,7 @@ pub struct Given<'a> {
     pub arguments: &'a [String],
 }
 
-/// The members that a file describes. `agent`: says what is wrong with an agent's name, if anything is.
+/// The members that a file describes. `agent`: returns what is wrong with an agent's name, if anything is.
 ///
 /// # Errors
 /// What is wrong with the file.
@@ -53,7 +53,7 @@ pub fn read(
     for (key, value) in table.get_ref() {
         axes.push(axis(key, value).map_err(|(at, words)| wrong(at, words))?);
     }
-    // As they are written: the first axis changes slowest.
+    // In the order of the file: the first axis changes slowest.
     axes.sort_by_key(|axis| axis.place.start);
     let of = |key: &str| axes.iter().find(|axis| axis.key == key);
     let agents = of("agent").ok_or_else(|| wrong(0, "the key agent is missing".to_owned()))?;
@@ -127,7 +127,7 @@ fn members(axes: &[Axis], given: Given<'_>) -> Vec<Member> {
             }
         }
         combinations = longer;
-        // More than anybody wants: it is refused by its number.
+        // More than a group may have, so the caller refuses the number. The cut bounds the memory.
         combinations.truncate(super::MOST * 10);
     }
     let member = |chosen: BTreeMap<&str, &str>| {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn read_it(text: &str) -> Result<Vec<Member>, String> {
-        let agent = |name: &str| (name == "nobody").then(|| "nobody is not an agent".to_owned());
+        let agent = |name: &str| (name == "unknown").then(|| "unknown is not an agent".to_owned());
         read("m.toml", text, Given::default(), &agent).map_err(|mistake| mistake.to_string())
     }
 
@@ -191,7 +191,7 @@ mod tests {
             ("agent = ['a'\n", "m.toml:"),
             ("prompt = 'p'\n", "m.toml:1:1: the key agent"),
             ("agent = 'a'\n", "m.toml:1:1: the key prompt"),
-            ("prompt = 'p'\nagent = 'nobody'\n", "m.toml:2:1: nobody"),
+            ("prompt = 'p'\nagent = 'unknown'\n", "m.toml:2:1: unknown"),
             ("agent = []\nprompt = 'p'\n", "m.toml:1:9: agent has no values"),
             ("agent = 'a'\nprompt = 'p'\nisue = 'x'\n", "m.toml:3:1: no prompt has {{isue}}"),
             ("agent = 'a'\nprompt = 'p {{issue}}'\n", "m.toml:2:1: the prompt has {{issue}}"),

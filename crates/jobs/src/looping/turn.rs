@@ -12,10 +12,10 @@ use ostler_engine::{Launch, Place, Resume};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The key of the one conversation.
+/// The key of the only conversation.
 const SAME: &str = "conversation";
 
-/// Which turn.
+/// One attempt of a turn.
 pub struct Turn<'a> {
     pub number: u32,
     pub attempt: u32,
@@ -29,7 +29,7 @@ impl Turn<'_> {
         format!("turn {}.{}", self.number, self.attempt)
     }
 
-    /// Takes it, once; `None` when the time was up first.
+    /// Takes the turn, once; `None` when the time was up first.
     pub fn take(&self, driver: &mut Driver, spec: &Loop, until: Option<Instant>) -> Result<Option<Done>, JobError> {
         let result = format!("{} result", self.key());
         if let Some(known) = driver.noted(&result)? {
@@ -68,7 +68,8 @@ impl Turn<'_> {
 
     fn same(&self, driver: &mut Driver, spec: &Loop, until: Option<Instant>) -> Result<Option<Done>, JobError> {
         let child = driver.child(SAME, Launch { keep: true, ..self.launch(driver, spec) })?;
-        // One that is being stopped takes no further message: the next run does.
+        // A session that is being stopped takes no further message, so its end is waited for: the next run takes the
+        // message.
         if driver.engine().view_without_last(&child)?.state == Phase::Stopping {
             driver.wait(&child, until)?;
         }
@@ -79,7 +80,7 @@ impl Turn<'_> {
             Waited::Ended(Some(end)) => {
                 let spent = cost(driver, &child)?.map(|after| (after - before.unwrap_or(0.0)).max(0.0));
                 let done = of_turn(end, spent);
-                // The turn was ended with the loop.
+                // The turn was ended together with the loop.
                 let stopped = done.failed.is_some() && driver.engine().stopped_with_job(&child, driver.id())?;
                 let killed = done.failed.is_some() && driver.engine().reply_was_cut_off(&child, &request)?;
                 if killed {
@@ -87,12 +88,12 @@ impl Turn<'_> {
                 }
                 Ok(Some(Done { stopped, killed, ..done }))
             }
-            // It ended with the message.
+            // The session ended before the turn did.
             Waited::Ended(None) => {
                 let view = driver.engine().view_without_last(&child)?;
                 let never_told = withdraw_waiting(driver, &child)?.contains(&request);
                 let done = done(driver, &child, &view)?;
-                // Somebody stopped the conversation before this turn began: it was none.
+                // The conversation was stopped before this turn began, so the turn does not count.
                 let was_none = never_told && view.outcome.is_some_and(|outcome| outcome.kind == Kind::Stopped);
                 Ok(Some(Done { stopped: done.stopped || was_none, ..done }))
             }
@@ -104,7 +105,8 @@ impl Turn<'_> {
     }
 }
 
-/// What was not taken in must not be told twice: the next attempt tells it. Returns the requests that the agent certainly has not seen.
+/// Withdraws messages that the agent has not taken, because the next attempt sends them again. Returns the requests
+/// that the agent certainly has not seen.
 fn withdraw_waiting(driver: &Driver, child: &Place) -> Result<Vec<String>, JobError> {
     let mut unseen = Vec::new();
     for waiting in driver.engine().waiting(child)? {
@@ -116,7 +118,7 @@ fn withdraw_waiting(driver: &Driver, child: &Place) -> Result<Vec<String>, JobEr
     Ok(unseen)
 }
 
-/// Ends the one conversation, when there is one.
+/// Ends the conversation that all turns share, if there is one.
 pub fn leave(driver: &mut Driver, spec: &Loop) -> Result<(), JobError> {
     match if spec.same { driver.child_of(SAME)? } else { None } {
         Some(child) => driver.stop(vec![child]),

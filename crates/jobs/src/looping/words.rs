@@ -1,4 +1,5 @@
-//! The words of a loop: the prompt of the next turn, what is read in an answer, and the line of each turn.
+//! The texts of a loop: the prompt of the next turn, what is looked for in an answer, and the progress line of each
+//! turn.
 
 use super::{Done, Loop};
 use crate::{Check, Driver, JobError};
@@ -6,7 +7,7 @@ use crate::{Check, Driver, JobError};
 /// What an agent writes around a question to a person.
 const ASKS: (&str, &str) = ("<wait-for-user>", "</wait-for-user>");
 
-/// The prompt of a turn. `None`: the command that makes it has failed, or had nothing to say.
+/// The prompt of a turn. `None`: the command that makes it has failed, or printed nothing.
 pub fn prompt(driver: &mut Driver, spec: &Loop, number: u32, addition: &str) -> Result<Option<String>, JobError> {
     let words = match &spec.prompt_command {
         Some(command) => {
@@ -42,14 +43,14 @@ pub fn addition(spec: &Loop, check: Option<&Check>, answered: Option<&(String, S
     text
 }
 
-/// What an answer asks a person.
+/// The question to a person in an answer.
 pub fn question(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(ASKS.0)?;
     let question = rest.split_once(ASKS.1).map_or(rest, |(question, _)| question).trim();
     (!question.is_empty()).then_some(question)
 }
 
-/// The line of a turn.
+/// The progress line of a turn.
 pub fn progress(spec: &Loop, number: u32, done: &Done, check: Option<&Check>, spent: Option<f64>) -> String {
     let mut parts = vec![format!("turn {number} of {}", spec.max)];
     parts.extend(done.failed.as_ref().map(|reason| format!("failed: {reason}")));
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_what_stands_between_its_marks() {
+    fn a_question_is_the_text_between_its_marks() {
         assert_eq!(question("so <wait-for-user> which one? </wait-for-user> ok"), Some("which one?"));
         assert_eq!(question("<wait-for-user>no end"), Some("no end"));
         assert_eq!(question("<wait-for-user> </wait-for-user>"), None);

@@ -1,5 +1,5 @@
-//! `ostler.toml`: which jobs there are and what each of them needs. Read with the place of everything, so that a mistake is told with
-//! its line and column before anything starts.
+//! `ostler.toml`: which jobs there are and what each of them needs. It is read with the position of everything, so that
+//! a mistake is reported with its line and column before anything starts.
 
 use super::place::{Mistake, Places};
 use ostler_engine::suggest::{did_you_mean, nearest};

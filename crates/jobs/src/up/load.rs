@@ -1,4 +1,5 @@
-//! From a path to a plan that can be started: what could not do its work is refused before anything starts, with its place in the file.
+//! From a path to a plan that can be started. A job that could not run is refused before anything starts, with its
+//! place in the file.
 
 use super::Up;
 use super::file::{self, File};
@@ -28,11 +29,11 @@ pub enum LoadError {
     Mistake(#[from] Mistake),
 }
 
-/// Reads a file and checks that its jobs can be started. `only`: these jobs and what they need. Other sessions
-/// may have their names.
+/// Reads a file and checks that its jobs can be started. `only`: these jobs and what they need. Other sessions may have
+/// the names of the jobs.
 ///
 /// # Errors
-/// With the first thing that is wrong. Nothing was done.
+/// With the first mistake. Nothing was started.
 pub fn load(engine: &Engine, path: &Path, only: &[String]) -> Result<Up, LoadError> {
     let unreadable = |error| LoadError::File { path: path.to_owned(), error };
     let whole = match engine.environment.folder() {
@@ -61,13 +62,13 @@ fn text_of(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }
 
-/// Without the number that the system adds.
+/// The text of an error without the number that the standard library adds.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// Whether a job can be started here and now.
+/// Checks whether a job can be started here and now.
 fn check(engine: &Engine, file: &File, places: &Places, folder: &Path, job: &Planned) -> Result<(), Mistake> {
     let name = job.name.as_str();
     let own_agent = file.job.get(name).is_some_and(|job| job.agent.is_some());

@@ -1,8 +1,8 @@
 //! `up`: runs the jobs of a file, each as soon as what it needs has succeeded.
 //!
-//! A job that fails stops what needs it and nothing else. What has succeeded is not run again: a driver that was killed continues by its
-//! record, and a later run of the same file takes over what an earlier one has finished, unless the job or something that it needs is
-//! described in another way by now.
+//! When a job fails, only the jobs that need it are not run. What has succeeded is not run again: a driver that was
+//! killed continues by its record, and a later run of the same file takes over what an earlier one has finished, unless
+//! the description of the job or of something that it needs has changed.
 //!
 //! * `file`: what is in the file. `place`: where it is. `plan`: what has to be done, and in which order.
 //! * `load`: from a path to a plan that can be started.
@@ -38,7 +38,7 @@ pub const KIND: &str = own_run::UP;
 /// The label of its sessions: the path of the file.
 pub const LABEL: &str = "up";
 
-/// What it is told.
+/// The spec of the job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Up {
     /// The path of the file.
@@ -50,7 +50,7 @@ pub struct Up {
     pub previous: Option<SessionId>,
 }
 
-/// What a job came to, as it is noted.
+/// The result of a job, as it is noted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     /// Whether it succeeded.
@@ -66,7 +66,7 @@ pub struct Done {
     /// Its session.
     #[serde(default)]
     pub session: Option<SessionId>,
-    /// How it was described.
+    /// The version of its description.
     pub version: String,
 }
 
@@ -76,7 +76,8 @@ pub struct Done {
 /// When it is to stop, or when a step cannot be taken.
 pub fn drive(driver: &mut Driver, spec: Up) -> Result<End, JobError> {
     let earlier = earlier(driver.engine(), spec.previous)?;
-    // What this run leaves out (`--only`) counts for the next one, also when the runs before are deleted by then.
+    // The results of jobs that this run leaves out (`--only`) count for the next run, also when the earlier runs are
+    // deleted by then.
     for (name, before) in earlier.iter().filter(|(name, _)| spec.jobs.iter().all(|job| job.name != **name)) {
         driver.note(&result_key(name), &Done { earlier: true, ..before.clone() })?;
     }
@@ -93,7 +94,7 @@ pub fn drive(driver: &mut Driver, spec: Up) -> Result<End, JobError> {
                 match Running::start(driver, job, &done) {
                     Ok(begun) => running.push(begun),
                     Err(JobError::Stopped) => return Err(JobError::Stopped),
-                    // The framework tries again.
+                    // The driver is started again, and then tries again.
                     Err(error) if error.may_pass() => return Err(error),
                     Err(error) => {
                         let failed = Done { words: error.to_string(), ..result(job, false) };
@@ -106,7 +107,7 @@ pub fn drive(driver: &mut Driver, spec: Up) -> Result<End, JobError> {
             return Ok(end(&done));
         }
         let places: Vec<Place> = running.iter().map(|one| one.place.clone()).collect();
-        // What is left waits for what was just skipped.
+        // The jobs that are left wait for a job that was just skipped.
         if places.is_empty() {
             continue;
         }
@@ -185,24 +186,24 @@ fn results(engine: &Engine, place: &Place) -> Result<BTreeMap<String, Done>, Job
     Ok(results)
 }
 
-/// The newest result of each job in a run and those before it. A run may have left jobs out, and may have been stopped before it had
-/// taken over what it found.
+/// The newest result of each job in a run and the runs before it. A run may have left jobs out, and may have been
+/// stopped before it had taken over what it found.
 fn earlier(engine: &Engine, newest: Option<SessionId>) -> Result<BTreeMap<String, Done>, JobError> {
     let (mut found, mut next) = (BTreeMap::new(), newest);
-    // The steps of one that is archived in one file cannot be read, and those after it have taken them over.
+    // The steps of a run that is archived in one file cannot be read. Later runs have taken over its results.
     let known = |id| Ok::<_, JobError>(engine.settled(id)?.filter(|place| !place.is_packed()));
     while let Some(place) = next.take().map(known).transpose()?.flatten() {
         for (name, result) in results(engine, &place)? {
             found.entry(name).or_insert(result);
         }
-        // One that another version has written counts for nothing.
+        // A run that another version has written does not count.
         next = serde_json::from_slice::<Up>(&engine.job_spec(&place)?).ok().and_then(|spec| spec.previous);
     }
     Ok(found)
 }
 
-/// Finds a run of a file, or starts one. Of several processes that do so at the same time, the next begins when the one before has
-/// finished: what it has started is found.
+/// Finds a run of a file, or starts one. Only one process at a time does so: the next one begins when the one before
+/// has finished, and finds what that has started.
 ///
 /// # Errors
 /// When the others cannot be waited for, or as `find_or_start` fails.
@@ -214,7 +215,7 @@ pub fn one_at_a_time<T, E: From<ostler_engine::Error>>(
     find_or_start()
 }
 
-/// The newest run of a file, with what it was told.
+/// The newest run of a file, with its spec.
 ///
 /// # Errors
 /// When sessions cannot be listed.
@@ -228,7 +229,7 @@ pub fn newest(engine: &Engine, file: &std::path::Path) -> Result<Option<(Place, 
             continue;
         }
         let Some(place) = engine.settled(view.id)? else { continue };
-        // One that another version has written counts for nothing.
+        // A run that another version has written does not count.
         if let Ok(spec) = serde_json::from_slice(&engine.job_spec(&place)?) {
             return Ok(Some((place, spec)));
         }

@@ -1,4 +1,4 @@
-//! Where everything in a TOML file is, by its keys.
+//! The positions of everything in a TOML file, by keys.
 
 use ostler_engine::suggest::{did_you_mean, nearest};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// One thing that is wrong, and where.
+/// A mistake in the file, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The file.
@@ -32,15 +32,15 @@ impl std::error::Error for Mistake {}
 pub struct Places {
     path: PathBuf,
     text: String,
-    /// Its keys, with where each begins; of a list, where each of its elements begins.
+    /// Its keys, each with its position; for a list, the position of each element.
     entries: Vec<(Vec<String>, usize)>,
 }
 
 impl Places {
-    /// Reads where things are.
+    /// Reads the positions.
     ///
     /// # Errors
-    /// When it is not TOML.
+    /// When the text is not TOML.
     pub fn read(text: &str, path: &Path) -> Result<Places, Mistake> {
         let mut places = Places { path: path.to_owned(), text: text.to_owned(), entries: Vec::new() };
         let table = DeTable::parse(text).map_err(|error| places.of_parser(&error))?;
@@ -57,7 +57,7 @@ impl Places {
         self.entries.iter().filter(|(keys, _)| below(keys)).filter_map(|(keys, _)| keys.last().cloned()).collect()
     }
 
-    /// Refuses a key of a table that is none of these.
+    /// Refuses a key of a table that is not one of these.
     ///
     /// # Errors
     /// With the key that was probably meant.
@@ -88,7 +88,7 @@ impl Places {
         self.at(&keys, words)
     }
 
-    /// What the parser says, with its place.
+    /// The error of the parser, with its position.
     #[must_use]
     pub fn of_parser(&self, error: &toml::de::Error) -> Mistake {
         let words = error.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>();

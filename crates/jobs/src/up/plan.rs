@@ -1,4 +1,5 @@
-//! From a file to a plan: every job with its defaults filled in, its prompt read, and in an order in which each comes after what it needs.
+//! From a file to a plan: every job with its defaults filled in and its prompt read, in an order in which each comes
+//! after what it needs.
 
 use super::file::{File, Job};
 use super::place::{Mistake, Places};
@@ -7,12 +8,12 @@ use ostler_engine::suggest::{did_you_mean, nearest};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One job, complete: it needs no file any more.
+/// One job, complete: no file is needed any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// Its name, which its session has too.
+    /// Its name, which its session has as well.
     pub name: String,
-    /// What has to succeed before.
+    /// The jobs that have to succeed before it.
     pub needs: Vec<String>,
     /// What it does.
     pub work: Work,
@@ -22,7 +23,7 @@ pub struct Planned {
     /// Its place in the queue.
     #[serde(default)]
     pub priority: Option<i32>,
-    /// Changes when the job or something that it needs is described in another way.
+    /// Changes when the description of the job, or of something that it needs, changes.
     pub version: String,
 }
 
@@ -32,7 +33,7 @@ pub struct Planned {
 pub enum Work {
     /// An agent gets a prompt.
     Prompt(Prompt),
-    /// And gets it again and again.
+    /// An agent gets a prompt again and again.
     Loop {
         /// What is repeated.
         #[serde(flatten)]
@@ -40,18 +41,18 @@ pub enum Work {
         /// How long.
         turns: Turns,
     },
-    /// The changes of a job are judged.
+    /// An agent judges the changes of a job.
     Review {
         /// Which job.
         of: String,
         /// By which agent.
         by: Option<String>,
-        /// What it is told to look for.
+        /// What the reviewing agent has to look for.
         prompt: Option<String>,
     },
     /// A command of the shell.
     Run {
-        /// Which one.
+        /// The command.
         command: String,
     },
 }
@@ -63,7 +64,7 @@ pub struct Prompt {
     pub agent: String,
     /// Its model.
     pub model: Option<String>,
-    /// What it is told.
+    /// The prompt.
     pub prompt: String,
     /// In a git worktree of its own.
     pub worktree: bool,
@@ -71,14 +72,14 @@ pub struct Prompt {
     pub budget_usd: Option<f64>,
 }
 
-/// How long a loop goes on.
+/// When a loop ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
     /// Until this command exits with 0.
     pub until: Option<String>,
     /// Until an answer contains this.
     pub until_text: String,
-    /// At most so many turns.
+    /// At most this many turns.
     pub max: u32,
     /// One conversation for all turns.
     pub same: bool,
@@ -115,10 +116,10 @@ impl Work {
     }
 }
 
-/// Reads a file of a prompt, by the path that the file of the jobs has for it.
+/// Reads a file with a prompt, by the path that the file of the jobs names.
 pub type ReadPrompt<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
-/// Makes the plan of a file. `only`: these jobs and what they need; all when there are none.
+/// Makes the plan of a file. `only`: these jobs and what they need; all jobs when the list is empty.
 ///
 /// # Errors
 /// For a cycle, a job that does not exist and a prompt that cannot be read, with the place.
@@ -294,7 +295,7 @@ review = { of = "fix", by = "other", prompt_file = "there.md" }
     }
 
     #[test]
-    fn every_mistake_is_told_with_its_place() {
+    fn every_mistake_is_reported_with_its_position() {
         let job = "[job.a]\nrun = \"true\"\n";
         for (text, said) in [
             ("", "ostler.toml:1:1: there is no job in it; add one: [job.NAME]"),

@@ -13,11 +13,11 @@ pub struct Row {
     pub name: String,
     /// A word for what it does.
     pub kind: &'static str,
-    /// What it came to, when it is over.
+    /// Its result, when it has ended.
     pub done: Option<Done>,
     /// Its session, as it is now.
     pub view: Option<View>,
-    /// What it waits for.
+    /// The jobs that it waits for.
     pub waits_for: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! One job of a file, from its start to its result. A session whose process was killed by others is continued or run again, a few
-//! times: what it was to do is not done.
+//! One job of a file, from its start to its result. A session whose process was killed from outside is continued or run
+//! again, a few times, because its work is not done.
 
 use super::plan::{Planned, Prompt, Turns, Work};
 use super::{Done, result};
@@ -14,7 +14,7 @@ use ostler_engine::review::{ReviewRequest, Reviewed};
 use ostler_engine::{Error, Launch, Place, Resume, worktrees};
 use std::collections::BTreeMap;
 
-/// So many times in all.
+/// At most this many attempts.
 const ATTEMPTS: u32 = 8;
 
 /// A job that runs.
@@ -26,9 +26,9 @@ pub struct Running {
 
 /// What follows when its session has ended.
 pub enum After {
-    /// It goes on.
+    /// The job continues with another attempt.
     Again(Box<Running>),
-    /// It is over.
+    /// The job has ended.
     Done(Box<Planned>, Box<Done>),
 }
 
@@ -69,7 +69,7 @@ impl Running {
                     crate::as_job(looping::KIND, &spec, for_prompt(driver, job, prompt))
                 })?;
                 if attempt > 1 {
-                    // It goes on where its own record says.
+                    // The loop continues where its own record ends.
                     driver.engine().resume_once(&place, Resume::default(), &mut |_| {})?;
                 }
                 place
@@ -111,7 +111,7 @@ impl Running {
             Work::Prompt(_) | Work::Loop { .. } | Work::Run { .. } => match &view.outcome {
                 Some(outcome) if outcome.kind == Kind::Succeeded => (true, "succeeded".to_owned()),
                 Some(outcome) => (false, format!("{}: {}", outcome.kind.word(), outcome.cause)),
-                None => (false, "nobody knows how it ended".to_owned()),
+                None => (false, "how it ended is not known".to_owned()),
             },
         };
         let over = Done { words, session: Some(self.place.id), ..result(&self.job, succeeded) };
@@ -119,10 +119,10 @@ impl Running {
     }
 }
 
-/// So many sessions of other files may have the name of a job.
+/// At most this many sessions of other files may have the name of a job.
 const NAMESAKES: u32 = 100;
 
-/// Launches the session of a job, once. When another session has the name of the job, it gets a number behind it.
+/// Launches the session of a job, once. When another session has the name of the job, a number is added to the name.
 fn child(
     driver: &mut Driver,
     key: &str,
@@ -142,21 +142,21 @@ fn child(
     }
 }
 
-/// What people are told of it.
+/// The progress line for an interrupted job.
 fn interrupted(name: &str) -> String {
-    format!("{name}: was interrupted and goes on")
+    format!("{name}: was interrupted and is continued")
 }
 
 fn killed(name: &str, attempt: u32) -> String {
     format!("{name} was interrupted #{attempt}")
 }
 
-/// What an agent is told whose turn was cut off: it may know nothing of the task yet.
+/// The message to an agent whose turn was cut off. It repeats the task, because the agent may not have it yet.
 fn again(prompt: &str) -> String {
     format!("The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped.")
 }
 
-/// It waits in its queue for a free slot.
+/// The job waits in its queue for a free slot.
 fn later(job: &Planned) -> StartLater {
     StartLater { queue: job.queue.clone(), priority: job.priority.unwrap_or(0), ..StartLater::default() }
 }
@@ -186,7 +186,8 @@ fn looped(driver: &Driver, prompt: &Prompt, turns: &Turns) -> Result<looping::Lo
     })
 }
 
-/// A command knows the sessions of the jobs by their names (`engine/src/own_run.rs`), and those before it by `OSTLER_JOB_NAME`.
+/// A command finds the sessions of the jobs by their names (`engine/src/own_run.rs`), and those of jobs before it also
+/// in the variables `OSTLER_JOB_NAME`.
 fn command_of(driver: &Driver, job: &Planned, command: &str, done: &BTreeMap<String, Done>) -> Launch {
     let variable = |name: &str| format!("OSTLER_JOB_{}", name.to_uppercase().replace('-', "_"));
     let known = done.iter().filter_map(|(name, done)| Some(format!("{}={}", variable(name), done.session?)));

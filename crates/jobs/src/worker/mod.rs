@@ -1,9 +1,10 @@
 //! `worker`: works on the newest state of a branch, lands what passes a check, and sleeps until the branch moves.
 //!
-//! Each round has a git tree of its own, on a new branch from the newest commit. What has landed is removed; what could not land stays
-//! where it is. The landings of workers that were started together wake none of them: otherwise they would wake each other for ever.
+//! Each round has a git worktree of its own, on a new branch from the newest commit. What has landed is removed; what
+//! could not land stays where it is. Landings of workers that were started together wake none of them: otherwise they
+//! would wake each other without end.
 //!
-//! * `roles`: the agents of a worker, and to which one an answer hands over.
+//! * `roles`: the agents of a worker, and to which agent an answer hands over.
 
 mod roles;
 
@@ -26,20 +27,20 @@ pub const KIND: &str = "worker";
 /// The label of the sessions of workers that were started together.
 pub const LABEL: &str = "worker";
 
-/// So many agents hand over to each other in a round at most.
+/// At most this many agents in a round hand over to each other.
 const HANDOVERS: u32 = 20;
 
-/// So many times a session whose process was killed by others is continued.
+/// A session that was cut off is continued, up to this many attempts in all.
 const ATTEMPTS: u32 = 8;
 
-/// What a worker is told.
+/// The spec of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
-    /// Those that were started together.
+    /// The workers that were started together.
     pub crew: String,
     /// The branch that it works for.
     pub branch: String,
-    /// What has to succeed before work lands.
+    /// The command that has to succeed before work lands.
     pub check: Option<String>,
     /// Its agents; the first one begins.
     pub roles: Vec<Role>,
@@ -49,7 +50,7 @@ pub struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Ended {
     words: String,
-    /// The commit of the branch that the worker knows.
+    /// The newest commit of the branch that the worker has seen.
     knows: String,
 }
 
@@ -79,7 +80,7 @@ pub fn drive(driver: &mut Driver, spec: Worker) -> Result<End, JobError> {
     Ok(End::succeeded("all rounds are over"))
 }
 
-/// Waits until others have moved the branch.
+/// Waits until the branch was moved by something other than these workers.
 fn next_move(
     driver: &mut Driver,
     spec: &Worker,
@@ -97,7 +98,7 @@ fn next_move(
 
 fn round(driver: &mut Driver, spec: &Worker, repository: &Repository, number: u64) -> Result<Ended, JobError> {
     let Some(first) = spec.roles.first() else {
-        return Ok(Ended { words: "there is no agent".to_owned(), knows: String::new() });
+        return Ok(Ended { words: "no role names an agent".to_owned(), knows: String::new() });
     };
     let labels = BTreeMap::from([(LABEL.to_owned(), spec.crew.clone())]);
     let launch = Launch {
@@ -145,7 +146,7 @@ fn round(driver: &mut Driver, spec: &Worker, repository: &Repository, number: u6
     landed(driver, spec, repository, &entry, base)
 }
 
-/// Waits for the end of an agent. One whose process was killed by others is continued.
+/// Waits until an agent has ended. An agent whose process was killed from outside is continued.
 fn finished(driver: &mut Driver, key: &str, place: &Place, prompt: &str) -> Result<View, JobError> {
     let mut attempt = 1;
     loop {
@@ -157,7 +158,7 @@ fn finished(driver: &mut Driver, key: &str, place: &Place, prompt: &str) -> Resu
             }
             driver.note(&interrupted, &true)?;
         }
-        driver.progress(&format!("{key}: was interrupted and goes on"))?;
+        driver.progress(&format!("{key}: was interrupted and is continued"))?;
         attempt += 1;
         let again = format!(
             "The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped."
@@ -166,7 +167,7 @@ fn finished(driver: &mut Driver, key: &str, place: &Place, prompt: &str) -> Resu
     }
 }
 
-/// Lands the work of a round. What a killed driver has landed already is found landed.
+/// Lands the work of a round. Work that a killed driver has landed already is recognised.
 fn landed(
     driver: &mut Driver,
     spec: &Worker,
@@ -176,7 +177,7 @@ fn landed(
 ) -> Result<Ended, JobError> {
     let land = Land { into: Some(spec.branch.clone()), check: spec.check.clone(), ..Land::default() };
     let landing = driver.land(entry, &land)?;
-    // A driver that was killed after landing has left nothing to land, or not even a tree to land from.
+    // After a driver that was killed after landing, there is nothing to land, or not even a worktree.
     let before = match &landing {
         Ok(Landing::Nothing { .. }) | Err(Error::Git(_)) => {
             driver.engine().landed_since(repository, entry.id, &base, &spec.branch)?
@@ -202,7 +203,7 @@ fn landed(
         Landing::InTheWay { words, .. } => (kept(words), base, false),
     };
     if goes && let Some(tree) = driver.engine().record(entry)?.worktree {
-        // One that has something which is nowhere else stays.
+        // A worktree with work that exists nowhere else stays.
         match driver.engine().remove_worktree(repository, &tree.name, false) {
             Ok(_) | Err(Error::WouldLose { .. } | Error::WorktreeInUse { .. } | Error::Git(_)) => {}
             Err(error) => return Err(error.into()),

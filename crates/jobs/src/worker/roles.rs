@@ -1,4 +1,4 @@
-//! The agents of a worker: one Markdown file each. Its name is the file's; above the prompt there may be settings:
+//! The agents of a worker: one Markdown file each, named like the agent. Above the prompt there may be settings:
 //!
 //! ```text
 //! ---
@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 /// One agent of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Role {
-    /// Its name, by which others hand over to it.
+    /// Its name, with which other agents hand over to it.
     pub name: String,
-    /// The program.
+    /// The agent's program.
     pub agent: String,
     /// Its model.
     pub model: Option<String>,
-    /// What it is told.
+    /// Its prompt.
     pub prompt: String,
 }
 
-/// What is wrong with a file: its place and words.
+/// A mistake in a file: the position and what is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {words}", .place)]
 pub struct Mistake {
@@ -38,7 +38,7 @@ pub struct Mistake {
 /// Reads the files. The first one is the agent that begins.
 ///
 /// # Errors
-/// With the first mistake. Nothing was done.
+/// With the first mistake. Nothing was started.
 pub fn load(engine: &Engine, files: &[PathBuf]) -> Result<Vec<Role>, Mistake> {
     let mut roles: Vec<Role> = Vec::new();
     for file in files {

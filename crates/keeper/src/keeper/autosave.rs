@@ -1,5 +1,5 @@
-//! Copying the transcript while a turn runs, so that one that is lost or rewritten costs seconds. Between turns there is
-//! nothing new to copy, and no clock runs.
+//! Copying the transcript while a turn runs, so that a transcript that is lost or rewritten costs only seconds of work.
+//! Between turns there is nothing new to copy, and no timer runs.
 
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
@@ -9,17 +9,19 @@ use ostler_sys::clock::{self, since_boot_ms};
 use ostler_view::proof;
 use std::path::Path;
 
-/// However seldom it is copied: by then an agent has written what it says late.
+/// The last copy is made this long after the end of a turn, whatever the interval: by then an agent has written its
+/// late output.
 const LATE_MS: u64 = 1000;
 
 pub(super) struct Autosave {
-    /// `None`: not wanted.
+    /// `None`: no copies were asked for.
     every_ms: Option<u64>,
     due_ms: Option<u64>,
     turn_ran: bool,
-    /// The transcripts of conversations that were left (`/clear`): what is written late of them is copied with that of the new one.
+    /// The transcripts of conversations that the agent has left (`/clear`): what is written to them late is copied
+    /// together with the new one.
     left: Vec<String>,
-    /// What was told last, which is not told twice.
+    /// The last problem that was reported; it is not reported twice.
     told: Option<String>,
 }
 
@@ -32,7 +34,8 @@ impl Autosave {
         self.every_ms.is_some()
     }
 
-    /// Whether to save now: every so often during a turn, at its end, and once more after that, because agents write late.
+    /// Whether to save now: at an interval during a turn, at its end, and once more after that, because agents write
+    /// late.
     fn is_due(&mut self, turn_runs: bool, now_ms: u64) -> bool {
         let Some(every_ms) = self.every_ms else {
             return false;
@@ -48,7 +51,7 @@ impl Autosave {
         due
     }
 
-    /// What went wrong, unless it was told before.
+    /// The problem, unless it was the last one reported.
     fn news(&mut self, words: Option<String>) -> Option<String> {
         let news = words.filter(|words| self.told.as_ref() != Some(words));
         if news.is_some() {
@@ -70,8 +73,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Copies what is new of the transcript. A disk without room for it has other worries, and shows them; a copy is then
-    /// made with the next turn.
+    /// Copies what is new in the transcript. A full disk is no alarm here, because it is reported elsewhere; a copy is
+    /// then made with the next turn.
     pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
         if !self.autosave.is_wanted() {
             return Ok(());
@@ -91,7 +94,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The same before the agent goes over to another conversation.
+    /// The same before the agent changes to another conversation.
     pub(super) fn save_before_leaving(&mut self) -> Result<(), KeeperError> {
         self.save_now()?;
         let own = proof::own_transcript(&self.record, &self.state).cloned();

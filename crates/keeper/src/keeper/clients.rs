@@ -5,7 +5,8 @@ use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::fd::OwnedFd;
 use std::io;
 
-/// How long a client may not know that we have its keys while nothing is drawn. It types on when it knows.
+/// How long a client may wait to be told that its keys have arrived, while nothing is drawn. The client sends more keys
+/// when it knows.
 const UNTOLD_MS: u64 = 2;
 
 /// A client that shows the terminal.
@@ -34,7 +35,7 @@ struct Untold {
     by_ms: u64,
 }
 
-/// What a client is told of.
+/// What a client is told about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watches {
     Nothing,
@@ -52,7 +53,7 @@ pub struct Changes {
 impl Changes {
     pub const ALL: Changes = Changes { output: true, state: true };
 
-    /// What of it a client is to be told.
+    /// The part of it that a client is to be told.
     fn told_to(self, watches: Watches) -> Changes {
         match watches {
             Watches::Nothing => Changes::default(),
@@ -66,7 +67,7 @@ impl Changes {
     }
 }
 
-/// Something a client wants of the keeper.
+/// A request of a client to the keeper.
 pub enum Wanted {
     Request {
         id: String,
@@ -89,14 +90,14 @@ pub enum Wanted {
 #[derive(Default)]
 pub struct Clients {
     list: Vec<Client>,
-    /// What they are not told yet.
+    /// What the clients have not been told yet.
     changes: Changes,
-    /// What a packet is received into.
+    /// The buffer into which a packet is received.
     buffer: Vec<u8>,
 }
 
 impl Clients {
-    /// Lets everyone in who waits outside.
+    /// Accepts every connection that waits.
     pub fn welcome(&mut self, listener: &OwnedFd) -> io::Result<()> {
         while let Some(socket) = socket::accept(listener)? {
             let (watches, behind) = (Watches::Nothing, Changes::default());
@@ -117,7 +118,8 @@ impl Clients {
         client.behind.is_any()
     }
 
-    /// The next thing this client wants. `None`: nothing now. A client that hung up is gone after this.
+    /// The next request of this client. `None`: nothing now. An error means that the client hung up or its connection
+    /// failed.
     pub fn hear(&mut self, index: usize) -> io::Result<Option<Wanted>> {
         self.buffer.resize(PACKET, 0);
         loop {
@@ -163,7 +165,7 @@ impl Clients {
         }
     }
 
-    /// Answers one client. One that does not listen misses the answer and asks again.
+    /// Answers one client. A client that does not read misses the answer and asks again.
     pub fn say(&self, index: usize, reply: &Reply) -> io::Result<()> {
         if let Some(client) = self.list.get(index) {
             socket::transmit(&client.socket, &wire::encode(reply))?;
@@ -171,8 +173,8 @@ impl Clients {
         Ok(())
     }
 
-    /// So many keys of this client have arrived. It is told so with what they draw, or soon: each packet would wake it, and what
-    /// it is woken for is the echo.
+    /// This many keys of this client have arrived. The client is told together with what the keys draw, or soon after:
+    /// each packet would wake it, and it has to be woken for the echo anyway.
     pub fn acknowledge(&mut self, index: usize, received: u64, now_ms: u64) {
         if let Some(client) = self.list.get_mut(index) {
             let by_ms = client.received.as_ref().map_or(now_ms + UNTOLD_MS, |untold| untold.by_ms);
@@ -180,7 +182,7 @@ impl Clients {
         }
     }
 
-    /// When somebody is to be told at the latest that we have its keys.
+    /// The latest time at which some client is to be told that its keys have arrived.
     pub fn due_ms(&self) -> Option<u64> {
         self.list.iter().filter_map(|client| client.received.as_ref()).map(|untold| untold.by_ms).min()
     }
@@ -190,18 +192,18 @@ impl Clients {
         self.changes.output = true;
     }
 
-    /// Something else has changed: what a look at the session would say.
+    /// Something else has changed that a look at the session would show.
     pub fn state_changed(&mut self) {
         self.changes.state = true;
     }
 
-    /// Tells everyone who watches what has changed since the last time.
+    /// Tells every watching client what has changed since the last time.
     pub fn tell(&mut self, now_ms: u64) -> io::Result<()> {
         let changes = std::mem::take(&mut self.changes);
         self.list.iter_mut().try_for_each(|client| client.tell(changes.told_to(client.watches), now_ms))
     }
 
-    /// Tells a client that had no room to be told before.
+    /// Tells a client whose socket had no room before.
     pub fn catch_up(&mut self, index: usize) -> io::Result<()> {
         match self.list.get_mut(index) {
             Some(client) => client.tell(client.behind, 0),
@@ -213,7 +215,7 @@ impl Clients {
         (index < self.list.len()).then(|| self.list.remove(index))
     }
 
-    /// This client is the newest at the window now. Returns its new number.
+    /// This client is now the newest one attached. Returns its new index.
     pub fn move_to_front(&mut self, index: usize) -> usize {
         if index < self.list.len() {
             let client = self.list.remove(index);
@@ -222,12 +224,13 @@ impl Clients {
         self.list.len().saturating_sub(1)
     }
 
-    /// Whether a person looks at the session.
+    /// Whether a person is looking at the session.
     pub fn are_attached(&self) -> bool {
         self.list.iter().any(Client::is_attached)
     }
 
-    /// Tells those to whom a person looks. One that has no room for it now misses it: it looks at the session anyway.
+    /// Tells the clients through which a person looks at the session. A client without room for the packet misses it:
+    /// its user sees the session anyway.
     pub fn notify(&self, title: String, text: String) {
         let notify = wire::encode(&Reply::Notify { title, text });
         for client in self.list.iter().filter(|client| client.is_attached()) {
@@ -247,13 +250,13 @@ impl Client {
         self.attended || self.attached.is_some()
     }
 
-    /// Who is told of its keys looks for output as well, whether or not that has come: so one packet tells of both.
+    /// A client that is told of its keys also looks for output, even if no output has come. So one packet tells both.
     fn tell(&mut self, changes: Changes, now_ms: u64) -> io::Result<()> {
         let mut changes =
             Changes { output: changes.output || self.behind.output, state: changes.state || self.behind.state };
         if let Some(Untold { received, .. }) = self.received.take_if(|untold| changes.output || untold.by_ms <= now_ms)
         {
-            // An answer that is missed is asked for again.
+            // A client that misses the answer asks again.
             let told = socket::transmit(&self.socket, &wire::encode(&Reply::Keys { received }))?;
             changes.output &= told == Packet::NotNow;
         }
@@ -273,7 +276,7 @@ mod tests {
 
     const NOW: u64 = 1000;
 
-    /// The keeper's clients, of which there is one, and that one's end of the connection.
+    /// The keeper's clients, of which there is one, and the client's end of the connection.
     fn one_client() -> (Clients, OwnedFd) {
         let (socket, theirs) = socket::pair().unwrap();
         let (watches, behind) = (Watches::Nothing, Changes::default());
@@ -311,7 +314,7 @@ mod tests {
         clients.acknowledge(0, 1, NOW);
         draw(&mut clients);
         assert_eq!(received(&theirs), [Reply::Keys { received: 1 }]);
-        // What comes later, or is more than output, is told as such.
+        // Later output is told in a packet of its own, and so is a change of the state.
         draw(&mut clients);
         clients.acknowledge(0, 2, NOW);
         clients.state_changed();
@@ -328,7 +331,7 @@ mod tests {
         clients.tell(NOW).unwrap();
         assert_eq!(received(&theirs), []);
         let due = clients.due_ms().unwrap();
-        // More of them do not put it off.
+        // More keys do not postpone it.
         clients.acknowledge(0, 2, due);
         assert_eq!(clients.due_ms(), Some(due));
         clients.tell(due).unwrap();

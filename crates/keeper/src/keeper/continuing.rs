@@ -1,7 +1,8 @@
-//! What a session goes on with after a usage limit or a failed run: the prompt that the agent never took, or a short word.
+//! What a session continues with after a usage limit or a failed run: the prompt that the agent never took, or a short
+//! message.
 //!
-//! Exactly once: the word is a message in the inbox whose id follows from the turn that it continues. A keeper that is killed after it
-//! has written it is replaced by one that finds it there.
+//! Exactly once: the message is in the inbox, and its id follows from the turn that it continues. When a keeper is
+//! killed after it has written the message, its replacement finds it there.
 
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
@@ -11,11 +12,11 @@ use ostler_sys::clock;
 use ostler_sys::pause::{self, Point};
 use ostler_view::fate::Fate;
 
-/// What an agent is told whose conversation has the prompt already.
+/// What an agent is told when the prompt is already in its conversation.
 const CONTINUE: &str = "continue";
 
 impl Keeper {
-    /// Puts what the agent goes on with among its messages, before those of people that wait.
+    /// Puts what the agent continues with among its messages, before the waiting messages of people.
     pub(super) fn continue_turn(&mut self) -> Result<bool, KeeperError> {
         let lines = matches!(self.record.plan.channel, Channel::Lines(_));
         if let Some(message) = self.state.last_fed().filter(|_| lines)
@@ -37,7 +38,8 @@ impl Keeper {
         Ok(true)
     }
 
-    /// The same for every keeper of this turn, and for no other turn. It is a UUID, because agents want one.
+    /// The same for every keeper of this turn, and different for every other turn. It is a UUID, because agents require
+    /// one.
     fn id_of_continuation(&self) -> String {
         let half = |part: u8| {
             let name = format!("{part} {} {} {}", self.session.id, self.record.run, self.state.turns);

@@ -1,8 +1,9 @@
 //! One conversation, one writer, while the agent runs.
 //!
-//! An agent may tell its name for the conversation only once it runs, and change it in the middle (a new
-//! conversation in a terminal): the lock follows it. And somebody who knows nothing of our locks may join: that is looked
-//! for before every message and at the end of every turn, and said, and nobody is ended for it.
+//! An agent may report its id of the conversation only once it runs, and may change it in the middle (a new
+//! conversation in a terminal): the lock follows it. A process that knows nothing of our locks may also join. The
+//! keeper looks for such processes before every message and at the end of every turn. It reports them, and ends none of
+//! them.
 
 use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
@@ -17,18 +18,18 @@ use ostler_writers::lock::{Occupant, Taken, Writers};
 use std::collections::HashSet;
 use std::io;
 
-/// What is to be looked at, and what has been said.
+/// What is to be looked at, and what has been reported.
 #[derive(Debug, Default)]
 pub(super) struct ConversationLock {
-    /// The conversation may be another one, somebody else may have let it go, or somebody deleted our lock.
+    /// The conversation may be another one, another process may have released it, or our lock may have been deleted.
     unsettled: bool,
     turn_over: bool,
-    /// Who is known to have joined.
+    /// The processes that are known to have joined.
     joined: HashSet<Identity>,
 }
 
 impl ConversationLock {
-    /// Takes note of what makes a look due.
+    /// Notes that an event makes a look due.
     pub fn note(&mut self, event: &Event) {
         let turn_over = matches!(event, Event::TurnEnded { .. });
         self.turn_over |= turn_over;
@@ -55,7 +56,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The program has told which agent is behind it. The command may have said nothing, or something else.
+    /// The program has reported which agent is behind it. The command may have named none, or another one.
     pub(super) fn learn_behind(&mut self, agent: String) -> Result<(), KeeperError> {
         if self.record.behind.as_ref() != Some(&agent) {
             self.record.behind = Some(agent);
@@ -65,9 +66,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// The agent tells which conversation it is at. When it is another one than before (`/clear`), what was said so far is
-    /// proven and copied in the file of that one, and from now on the file of the new one counts. Noted before the new name
-    /// is: the process that keeps it after us is told again and does the same.
+    /// The agent reports which conversation it is in. When that is another one than before (`/clear`), what was said so
+    /// far is proven and copied in the file of the old conversation, and from now on the file of the new one counts.
+    /// The record is written before the new id is noted: a replacement keeper reads the same report again and does the
+    /// same.
     pub(super) fn go_over_to(&mut self, native_id: &str) -> Result<(), KeeperError> {
         let known = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
         if known.is_none_or(|known| known == native_id) {
@@ -85,7 +87,8 @@ impl Keeper {
         writing::conversation(&self.session, &self.record, native_id)
     }
 
-    /// Has the lock of this conversation and of no other. Returns who else has it.
+    /// Makes sure that the session has the lock of this conversation and of no other. When another process has it,
+    /// returns a description of that process.
     fn follow(&mut self, conversation: &Conversation) -> io::Result<Option<String>> {
         let writers = Writers::open(&writing::variable)?;
         let me = Occupant::new(conversation, self.session.id, &self.folder, Some(self.process.clone()))?;
@@ -102,8 +105,8 @@ impl Keeper {
         }
         let refused = match writers.take(conversation, &me)? {
             Taken::Yes(lock) => {
-                // The holder keeps it as well: it outlives us, and hands it to the next process of this session. One that
-                // has just died is replaced by one that gets all that we have.
+                // The holder keeps the lock as well: it outlives the keeper, and hands the lock to the next process of
+                // this session. The replacement of a holder that has just died gets all descriptors of the keeper.
                 if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
                     let _ = control::order_with_file(line, Order::UseWriter, &lock);
                 }
@@ -111,20 +114,20 @@ impl Keeper {
                 return Ok(None);
             }
             Taken::No(occupant) => occupant.words(),
-            Taken::ByNobodyKnown => "an unknown process".to_owned(),
+            Taken::ByUnknown => "an unknown process".to_owned(),
         };
         self.handles.close(handles::WRITER);
         Ok(Some(refused))
     }
 
-    /// Looks who else has the conversation. A process that joined is reported, once.
+    /// Looks for other processes that use the conversation. A process that joined is reported, once.
     pub(super) fn look_for_foreign_processes(&mut self) -> Result<(), KeeperError> {
         let Some(conversation) = self.conversation() else {
             return Ok(());
         };
         let found = match ostler_writers::foreign(&conversation, Some(self.process.pid()), &writing::variable) {
             Ok(found) => found,
-            // "Could not look" is not "nobody".
+            // "Could not look" does not mean that there is none.
             Err(error) => return self.alarm_once(format!("cannot look for other writers: {error}")),
         };
         for foreign in found {
@@ -140,7 +143,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// A replaced keeper does not say again what the journal ends with.
+    /// A replacement keeper does not repeat the alarm that is the last one in the journal.
     pub(super) fn alarm_once(&mut self, text: String) -> Result<(), KeeperError> {
         if self.state.alarm.as_ref() == Some(&text) {
             return Ok(());
@@ -148,7 +151,8 @@ impl Keeper {
         self.note(Event::Alarm { text })
     }
 
-    /// A program that does not open its conversation may not speak the protocol at all. Looked at once, when its time is up.
+    /// A program that does not open its conversation may not speak the protocol at all. This is checked once, when its
+    /// time is up.
     pub(super) fn say_that_no_answer_comes(&mut self) -> Result<(), KeeperError> {
         let opening = self.state.conversation == life::Conversation::Opening { no_answer: false };
         let Some(within_ms) = self.record.answer_within_ms.filter(|_| opening && self.state.is_running()) else {
@@ -162,7 +166,7 @@ impl Keeper {
         self.note(Event::NoAnswer)
     }
 
-    /// The run is over and nothing of it is alive: anyone who wants the conversation may have it.
+    /// The run is over and none of its processes is alive: the conversation is free for others.
     pub(super) fn leave_conversation(&mut self) {
         let left = || -> io::Result<()> {
             let (Some(lock), Some(conversation)) = (self.handles.get(handles::WRITER), self.conversation()) else {
@@ -170,7 +174,7 @@ impl Keeper {
             };
             Writers::open(&writing::variable)?.release(&conversation, lock)
         };
-        // What cannot be removed is free with our end: nobody whom it names is there then.
+        // A lock that cannot be removed is free when this process ends: the process that it names does not exist then.
         let _ = left();
     }
 }

@@ -1,6 +1,6 @@
-//! What a turn used, from an agent that does not tell at its end, as in a terminal. Its transcript says, and is written a
-//! little later; so it is looked at a few times after the turn, and for the last time before the outcome is written. What
-//! the conversation has cost it notes as it leaves.
+//! What a turn used, for an agent that does not report it at the end of the turn, as in a terminal. The agent's
+//! transcript has it, but is written a little later. So the transcript is looked at a few times after the turn, and for
+//! the last time before the outcome is written. The agent records the cost of the conversation when it exits.
 
 use super::{Keeper, KeeperError};
 use crate::writing;
@@ -10,7 +10,8 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_view::proof::{self, Kept};
 use std::path::PathBuf;
 
-/// How long after the turn it is looked at. Measured: the end of a turn was on disk after 102 ms at the latest.
+/// How long after the turn the transcript is looked at. Measured: the end of a turn was on disk after 102 ms at the
+/// latest.
 const LOOKS_MS: [u64; 4] = [0, 150, 1000, 5000];
 
 /// What is not counted yet.
@@ -19,12 +20,13 @@ pub(super) struct Counting {
     turns: Vec<Open>,
     /// The conversation that the agent was in when we last looked.
     conversation: Option<String>,
-    /// The one that it has left, until its record says what that had cost.
+    /// The conversation that the agent has left, until the agent's record has its cost.
     left: Option<Left>,
 }
 
-/// A conversation that the agent went on from, in the same process. Measured: after `/resume` it notes what
-/// the conversation before had cost, and counts from zero; after `/clear` it notes nothing and counts on.
+/// A conversation from which the agent changed to another one, in the same process. Measured: after `/resume` the agent
+/// records what the earlier conversation had cost, and counts from zero; after `/clear` it records nothing and
+/// continues to count.
 struct Left {
     native_id: String,
     looks: Looks,
@@ -37,7 +39,7 @@ struct Open {
     looks: Looks,
 }
 
-/// The looks at something that is written a little later.
+/// The looks at a file that is written a little later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Looks {
     since_ms: u64,
@@ -49,12 +51,12 @@ impl Looks {
         Looks { since_ms, taken: 0 }
     }
 
-    /// When the next one is due; `None`: not before the end.
+    /// When the next look is due; `None`: not before the end.
     fn due_ms(self) -> Option<u64> {
         LOOKS_MS.get(self.taken).map(|after_ms| self.since_ms + after_ms)
     }
 
-    /// Whether one is due now; it counts as taken.
+    /// Whether a look is due now; it then counts as taken.
     fn take(&mut self, now_ms: u64) -> bool {
         let due = self.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         self.taken += usize::from(due);
@@ -63,7 +65,7 @@ impl Looks {
 }
 
 impl Counting {
-    /// A turn that nobody has counted.
+    /// A turn that is not counted yet.
     fn open(&mut self, turn: u32, transcript: PathBuf, marks: Vec<String>, now_ms: u64) {
         self.turns.push(Open { turn, transcript, marks, looks: Looks::since(now_ms) });
     }
@@ -72,7 +74,7 @@ impl Counting {
         self.turns.iter().any(|open| open.turn == turn)
     }
 
-    /// The agent is at this conversation now. It may have left another one.
+    /// The agent is in this conversation now. It may have left another one.
     fn is_at(&mut self, native_id: Option<&String>, now_ms: u64) {
         if self.conversation.as_ref() != native_id {
             let before = std::mem::replace(&mut self.conversation, native_id.cloned());
@@ -82,7 +84,7 @@ impl Counting {
 }
 
 impl Keeper {
-    /// The newest turn is to be counted, when nobody told.
+    /// The newest turn is to be counted, if the agent did not report what it used.
     pub(super) fn count_what_is_open(&mut self) {
         let uncounted = self.state.spending.turns().last().filter(|spent| spent.tokens.is_none());
         let (Some(turn), Some(end)) = (uncounted.map(|spent| spent.turn), self.state.last_turn()) else {
@@ -141,11 +143,11 @@ impl Keeper {
     fn cost_of(&self, native_id: &str, exited: bool) -> Option<f64> {
         let record =
             self.agent.costs_record(&writing::variable).filter(|_| self.record.plan.speaks() == Speaks::Hooks)?;
-        // The agent's own file, which it may have lost.
+        // A file of the agent, which may be missing.
         self.agent.cost_in(&std::fs::read(record).ok()?, &self.session.cwd, native_id, exited)
     }
 
-    /// The agent writes it a moment after it has gone on with another conversation.
+    /// The agent records the cost a moment after it has changed to another conversation.
     fn note_cost_of_left_conversation(&mut self, now: u64) -> Result<(), KeeperError> {
         self.counting.is_at(self.state.native_id.as_ref(), now);
         let Some(mut left) = self.counting.left.take() else {
@@ -153,7 +155,7 @@ impl Keeper {
         };
         while left.looks.take(now) {
             let began_at = self.state.spending.began_at(self.record.run);
-            // What it says of the time before this run is no news: after `/clear` nothing is written.
+            // The cost at the beginning of this run is not new: after `/clear` nothing is written.
             if let Some(usd) = self.cost_of(&left.native_id, false).filter(|usd| Some(*usd) != began_at) {
                 return self.note(Event::Cost { usd, left: true });
             }
@@ -165,7 +167,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// A transcript that cannot be read says nothing, and what it would have said is not known.
+    /// When the transcript cannot be read, what the turn used stays unknown.
     fn count(&mut self, open: &Open) -> Result<(), KeeperError> {
         match proof::turn_tokens(self.agent, &open.transcript, &open.marks) {
             Ok(Some(tokens)) => self.note(Event::Counted { turn: open.turn, tokens }),

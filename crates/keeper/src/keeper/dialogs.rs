@@ -1,8 +1,10 @@
-//! A dialog in the terminal of an agent that tells what it does through hooks. What is typed then would answer it.
+//! A dialog in the terminal of an agent that reports what it does through hooks. Text that is typed then would answer
+//! the dialog.
 //!
-//! No hook tells of a dialog, but the agent's record of its own process does. So that record is looked at before a message is typed, and while a
-//! dialog is open the message waits and says why. One dialog is closed by us: that which the agent opens by itself when a turn has ended at
-//! a usage limit. It comes a moment after the end of the turn is told, so after such a turn the agent must have been at rest for a while.
+//! No hook reports a dialog, but the agent's record of its own process does. So the keeper looks at that record before
+//! it types a message. While a dialog is open the message waits, and the reason is shown. The keeper closes only one
+//! dialog: the one that the agent opens by itself when a turn has ended at a usage limit. This dialog opens a moment
+//! after the end of the turn is reported, so after such a turn the agent must have been at rest for a while.
 
 use super::prompting::dialog;
 use super::{Keeper, KeeperError};
@@ -13,16 +15,16 @@ use ostler_sys::clock::since_boot_ms;
 
 /// How long the agent must have been at rest after a turn that ended at a usage limit.
 const AT_REST_MS: u64 = 1000;
-/// A record that says for so long that the agent works, although its turn is over, is not believed.
+/// When the record says for this long that the agent works, although its turn is over, the record is not believed.
 const STALE_MS: u64 = 10_000;
-/// How long a dialog may take to close before the message says that it waits for it.
+/// How long a dialog may take to close before the message is shown as waiting for it.
 const CLOSING_MS: u64 = 5000;
 
 /// What a message waits for.
 #[derive(Debug, Default)]
 pub(super) struct AwaitedDialog {
     awaited: bool,
-    /// When the dialog was told to close, in milliseconds since boot.
+    /// When the keys that close the dialog were sent, in milliseconds since boot.
     closing_ms: Option<u64>,
 }
 
@@ -33,13 +35,13 @@ impl AwaitedDialog {
 }
 
 impl Keeper {
-    /// Whether what is typed now goes to the prompt and not to a dialog.
+    /// Whether text that is typed now goes to the prompt and not to a dialog.
     pub(super) fn is_without_dialog(&mut self) -> Result<bool, KeeperError> {
         let free = self.record.plan.channel != Channel::Tty(Tty::Hooks) || self.is_at_prompt()?;
         if free {
             self.terminal.dialog = AwaitedDialog::default();
         } else if self.own_record.is_none() {
-            // Watched from now on; it is looked at again at once, so that nothing in between is missed.
+            // The record is watched from now on. It is looked at again at once, so that nothing in between is missed.
             self.own_record = self.watch_own_record(since_boot_ms());
         }
         self.terminal.dialog.awaited = !free;
@@ -48,13 +50,13 @@ impl Keeper {
 
     fn is_at_prompt(&mut self) -> Result<bool, KeeperError> {
         let path = self.agent.own_record(self.process.pid(), &|name| std::env::var(name).ok());
-        // Without a word of it there is nothing to wait for.
+        // Without a record there is nothing to wait for.
         let Some(Doing { what, since_ms }) =
             path.and_then(|path| std::fs::read(path).ok()).and_then(|record| self.agent.doing(&record))
         else {
             return Ok(true);
         };
-        // By the clock that the agent reads, which has noted its own times.
+        // Measured with the clock that the agent reads, because the record has the agent's own times.
         let lasts_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0).saturating_sub(since_ms);
         let at_limit = self.state.is_at_limit();
         let enough_ms = match what {
@@ -72,7 +74,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Closes the dialog of a usage limit, once for each turn; any other one is a person's.
+    /// Closes the dialog of a usage limit, once for each turn; any other dialog is for a person to close.
     fn wait_for_dialog(&mut self, at_limit: bool) -> Result<(), KeeperError> {
         let now_ms = since_boot_ms();
         if let Some(keys) = self.agent.close_dialog_keys().filter(|_| at_limit) {

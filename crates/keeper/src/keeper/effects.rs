@@ -1,4 +1,4 @@
-//! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
+//! Performs what the life cycle asks for. Each effect, once done, is noted and no longer asked for.
 
 use super::requests::answer_name;
 use super::streams::FULL_DISK_MS;
@@ -21,17 +21,17 @@ use ostler_sys::pty;
 use ostler_view::{closing, last};
 use rustix::process::Signal;
 
-/// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and what is typed would be added
-/// to it.
+/// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and the typed text would be
+/// added to it.
 const CLEAR_LINE: &[u8] = b"\x15";
 
 impl Keeper {
-    /// Acts until nothing more is wanted now.
+    /// Performs effects until none can be performed now.
     pub(super) fn act(&mut self) -> Result<(), KeeperError> {
         loop {
             self.wake_ms = None;
             let mut progress = self.type_by_sight()?;
-            for effect in self.state.wanted(since_boot_ms()) {
+            for effect in self.state.effects(since_boot_ms()) {
                 if progress {
                     break;
                 }
@@ -43,7 +43,7 @@ impl Keeper {
         }
     }
 
-    /// True when something was noted, so that other things may be wanted now.
+    /// True when something was noted, so that the life cycle may ask for other effects now.
     fn perform(&mut self, effect: Effect) -> Result<bool, KeeperError> {
         match effect {
             Effect::Feed { n } => {
@@ -168,7 +168,7 @@ impl Keeper {
         self.put_in(&name, bytes)
     }
 
-    /// The agent's name for the conversation, as far as it has one.
+    /// The agent's id of the conversation, if it has one.
     fn native_id(&self) -> String {
         self.state.native_id.clone().or_else(|| self.record.native_id.clone()).unwrap_or_default()
     }
@@ -182,7 +182,7 @@ impl Keeper {
     }
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
-        // Of agents whose turns nobody tells us, the last interrupt tells this one apart.
+        // The turns of some agents are not reported; there the time of the last interrupt makes the name unique.
         let name = format!("interrupt-{}-{}", self.state.turns, self.state.interrupt.last_sent_ms().unwrap_or(0));
         let input = match self.record.plan.channel {
             Channel::Lines(_) => self.agent.interrupt(&self.native_id(), &name),
@@ -206,7 +206,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The agent that asked is told that no answer comes. From here on none is taken, so none can follow.
+    /// Tells the agent that its questions will not be answered. From here on no answer is accepted, so none can follow.
     fn withdraw_questions(&mut self) -> Result<(), KeeperError> {
         for ask in self.state.asks().to_vec() {
             if let Some(bytes) = self.agent.withdraw(&ask) {
@@ -217,10 +217,12 @@ impl Keeper {
         Ok(())
     }
 
-    /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
+    /// Asks the agent to exit in the way that this agent supports. Also called by a keeper whose predecessor may not
+    /// have done it.
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
         self.name_conversation()?;
-        // An end of input would be an empty message, for which an agent may empty the conversation before it refuses it.
+        // The end of the input would be an empty message, and an agent may empty the conversation before it refuses
+        // that message.
         let waits_for_its_message = self.state.plan.speaks() == Speaks::OneTurn && self.state.last_fed().is_none();
         match self.record.plan.ending.clone() {
             Ending::EndOfInput if waits_for_its_message => self.signal_agent(Signal::TERM)?,
@@ -236,7 +238,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// The agent's input ends when nobody holds it any more: the holder is asked to let go, and so do we.
+    /// The agent's input ends when no process has its writing end open: the holder is asked to close it, and the keeper
+    /// closes it too.
     pub(super) fn end_input(&mut self) -> Result<(), KeeperError> {
         if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
             control::order(line, Order::CloseInput)?;
@@ -245,7 +248,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Signals the agent, by identity. One that is stopped must be woken to hear it.
+    /// Signals the agent, by identity. A stopped agent must be continued to receive the signal.
     fn signal_agent(&self, signal: Signal) -> Result<(), KeeperError> {
         if let Some(agent) = self.agent_pidfd()? {
             agent.signal(signal)?;
@@ -254,8 +257,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// The agent, by the descriptor that the kernel gave when it was started: whatever became of its record since, this
-    /// is the process. Only a replacement that nobody handed one has to believe the record.
+    /// The agent, by the descriptor that the kernel gave when the agent was started: this is the process, even if its
+    /// record has changed since. Only a replacement that was not handed this descriptor has to rely on the record.
     pub(super) fn agent_pidfd(&self) -> Result<Option<Pidfd>, KeeperError> {
         Ok(match self.handles.copy(handles::AGENT)? {
             Some(pidfd) => Some(Pidfd::adopt(pidfd, &self.process)),
@@ -280,7 +283,7 @@ impl Keeper {
             return self.collect_last_output();
         }
         if self.state.force_cleared() {
-            // Born between the look and the kill.
+            // Started between the look and the kill.
             tree.end(&left, true)?;
         }
         if self.state.left().is_empty() {
@@ -291,13 +294,14 @@ impl Keeper {
         Ok(false)
     }
 
-    /// Nobody is left to write: what is in the pipes now is all there will be.
+    /// No process is left that could write: what is in the pipes now is all there will be.
     fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
         if !(self.has_room_for_the_rest()? && self.output.drain(&self.handles)?) {
             if self.state.stop.is_none() {
                 return Ok(false);
             }
-            // Who wants it ended on a full disk wants it ended now; what is still in the pipes is said to be lost.
+            // The user who stops a session on a full disk does not want to wait; the output that is still in the pipes
+            // is reported as lost.
             let lost = self.output.waiting(&self.handles)?;
             self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
@@ -315,10 +319,10 @@ impl Keeper {
             && self.state.turn_running()
             && let (Some(output), Some(exit)) = (self.reader.output(), self.state.exit())
         {
-            // The end of the process is the end of the turn, whether or not it was announced.
+            // The end of the process is the end of the turn, even if the agent did not report it.
             let complaint = last::complaint_of(self.run.dir())?;
             let mut end = output.turn_end_at_exit(exit, complaint.as_deref());
-            // Whom we killed in the middle of a turn has not failed.
+            // An agent that was killed in the middle of a turn has not failed.
             if self.state.steps.killed && end.verdict == Verdict::Failed {
                 end.verdict = Verdict::Interrupted;
             }
@@ -332,9 +336,9 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
+    /// Writes the outcome. When the disk has no room even for that, it is tried again until there is room.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
-        // What it died with waits for the next run, and everybody can see that it does.
+        // The message with which the agent died waits for the next run, and is shown as waiting.
         if let Some(message) = self.state.without_answer() {
             self.take_back(message)?;
         }
@@ -368,7 +372,7 @@ impl Keeper {
     }
 }
 
-/// The outcome is on disk: holder and keeper leave.
+/// The outcome is on disk: holder and keeper exit.
 pub(super) fn finish(
     folder: &Folder,
     run: &RunFolder,
@@ -377,7 +381,7 @@ pub(super) fn finish(
 ) -> Result<(), KeeperError> {
     folder.release_reserve();
     limits::clear(record);
-    // From here on nobody is to be met: who knocks reads the outcome.
+    // From here on no connection is accepted: clients read the outcome.
     folder.dir().remove("sock")?;
     pause::at(Point::SocketRemoved);
     folder.tidy(run);

@@ -1,4 +1,5 @@
-//! A process of our own that does something for us which is above us, and answers in a file that exists only in memory.
+//! A helper process that does something for the keeper which belongs to a higher layer. It answers in a file that
+//! exists only in memory.
 
 use crate::handles::{FOLDER, Handles};
 use ostler_sys::descriptors::path_of;
@@ -21,7 +22,7 @@ pub(super) struct Errand {
     answer: File,
 }
 
-/// How one has ended.
+/// How a helper process has ended.
 pub(super) enum Ended<T> {
     Answered(T),
     /// It was killed before it could answer.
@@ -31,7 +32,7 @@ pub(super) enum Ended<T> {
 }
 
 impl Errand {
-    /// Starts one, with the folder of the session and these words and descriptors.
+    /// Starts a helper process, with the folder of the session and these words and descriptors.
     pub fn start(
         handles: &Handles,
         word: &str,
@@ -45,12 +46,12 @@ impl Errand {
         Ok(Errand { process, answer })
     }
 
-    /// What to poll for its end.
+    /// What to poll for the end of the process.
     pub fn process(&self) -> &OwnedFd {
         &self.process.pidfd
     }
 
-    /// Collects one that has ended.
+    /// Collects a process that has ended.
     pub fn ended<T: DeserializeOwned>(mut self) -> io::Result<Ended<T>> {
         let status = spawn::collect(self.process.pid);
         let mut bytes = Vec::new();
@@ -70,7 +71,7 @@ impl Errand {
     }
 }
 
-/// What the process gets.
+/// The descriptors that the process gets.
 #[derive(Debug)]
 pub struct Given(Handles);
 
@@ -85,7 +86,7 @@ impl Given {
         std::fs::read_link(path_of(self.0.need(FOLDER)?))
     }
 
-    /// Tells the keeper.
+    /// Sends the answer to the keeper.
     pub fn answer(&self, answer: &impl Serialize) -> io::Result<()> {
         let mut file = File::from(rustix::io::fcntl_dupfd_cloexec(self.0.need(ANSWER)?, 3)?);
         file.write_all(&serde_json::to_vec(answer)?)

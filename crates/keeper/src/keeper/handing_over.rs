@@ -1,5 +1,6 @@
-//! At a usage limit another agent continues: the id of its session is reserved in the journal, then a process of its own (`__handover`) starts
-//! that session. However often it is started, there is one session with that id.
+//! At a usage limit another agent continues: the id of its session is reserved in the journal, then a process of its
+//! own (`__handover`) starts that session. However often this process is started, there is only one session with that
+//! id.
 
 use super::errand::{Ended, Errand};
 use super::{Keeper, KeeperError};
@@ -11,7 +12,7 @@ use rustix::fd::AsFd;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What became of it.
+/// The result of the handover.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// Why there is no session.
@@ -45,7 +46,7 @@ impl Keeper {
         }
     }
 
-    /// The process has ended. One that was killed is started again.
+    /// The process has ended. If it was killed, it is started again.
     pub(super) fn handover_ended(&mut self) -> Result<(), KeeperError> {
         let Some(errand) = self.handing_over.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The other half: what the holder tells, and what becomes of it.
+//! The keeper's side of the link to the holder: what the holder reports, and what is done about it.
 
 use super::{Keeper, KeeperError};
 use crate::control::{self, Heard, News};
@@ -18,14 +18,14 @@ use ostler_sys::spawn::Started;
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 
-/// How soon a replacement for the holder is tried again when there is no process or descriptor for one, or when one after the
-/// other dies as soon as it stands.
+/// How soon a replacement holder is tried again when no process or descriptor is available for it, or when replacements
+/// keep dying young.
 const NO_HOLDER_MS: u64 = 250;
-/// A replacement that lived shorter than this died young, and so many may before there is a pause.
+/// A replacement that lived shorter than this died young; and how many may do so before there is a pause.
 const YOUNG_MS: u64 = 60;
 const FREE_DEATHS: u32 = 5;
 
-/// The grace when it is the machine, not a person, that wants the session to end.
+/// The grace when the system, not a person, ends the session.
 const SHUTDOWN_GRACE_MS: u64 = 5000;
 
 /// The holder, as far as the keeper knows it.
@@ -33,9 +33,9 @@ const SHUTDOWN_GRACE_MS: u64 = 5000;
 pub(super) struct HolderLink {
     process: Option<OwnedFd>,
     pid: Option<i32>,
-    /// When a replacement is tried again that could not be started.
+    /// When to try again to start a replacement that could not be started.
     due_ms: Option<u64>,
-    /// Since when there is the replacement that we started, and how many died young, one after the other.
+    /// Since when the replacement that we started exists, and how many in a row died young.
     since_ms: Option<u64>,
     deaths: u32,
 }
@@ -48,7 +48,7 @@ pub(super) enum Replace {
 }
 
 impl HolderLink {
-    /// The one that has signed its record, if it lives.
+    /// The holder that is named in the folder, if it lives.
     pub fn of(folder: &Folder) -> Result<HolderLink, KeeperError> {
         let mut link = HolderLink::default();
         if let Some(process) = folder.holder()?.map(|holder| holder.process)
@@ -60,27 +60,27 @@ impl HolderLink {
         Ok(link)
     }
 
-    /// There is one, which somebody else has started.
+    /// There is a holder, which another process has started.
     pub fn found(&mut self, pid: i32, process: OwnedFd) {
         (self.pid, self.process) = (Some(pid), Some(process));
     }
 
-    /// Its number, also when it is gone.
+    /// Its pid, also when it is gone.
     pub fn pid(&self) -> Option<i32> {
         self.pid
     }
 
-    /// What to poll for its end.
+    /// What to poll for the holder's end.
     pub fn process(&self) -> Option<&OwnedFd> {
         self.process.as_ref()
     }
 
-    /// When it is to be replaced, if that could not be done at once.
+    /// When the holder is to be replaced, if that could not be done at once.
     pub fn due_ms(&self) -> Option<u64> {
         self.due_ms
     }
 
-    /// It is gone.
+    /// The holder is gone.
     pub fn gone(&mut self, now_ms: u64) -> Replace {
         self.process = None;
         if let Some(since_ms) = self.since_ms.take() {
@@ -98,7 +98,7 @@ impl HolderLink {
         (self.since_ms, self.due_ms) = (Some(now_ms), None);
     }
 
-    /// There is no process or descriptor for another one.
+    /// No process or descriptor is available for another holder.
     pub fn try_later(&mut self, now_ms: u64) {
         self.due_ms = Some(now_ms + NO_HOLDER_MS);
     }
@@ -109,7 +109,7 @@ impl Keeper {
         if self.state.has_exited() {
             return Ok(());
         }
-        // What the holder has no room to write down, the kernel tells as well.
+        // When the holder has no room to record the exit, the kernel can report it.
         let told = || Ok::<_, KeeperError>(self.agent_pidfd()?.and_then(|agent| agent.exit_status()));
         let exit = match self.run.exit()? {
             Some(exit) => Some(exit),
@@ -119,7 +119,7 @@ impl Keeper {
             None => None,
         };
         if let Some(exit) = exit {
-            // What it did before is known first.
+            // The claim, which was written earlier, is noted first.
             self.look_at_claim()?;
             self.agent_exited = true;
             let progress = self.has_taken_steps();
@@ -128,8 +128,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether the driver of a job has written down a step since this run began. Where the clock was set meanwhile the answer may be
-    /// wrong, and a pause too long or too short.
+    /// Whether the driver of a job has written a step since this run began. If the clock was set in between, the answer
+    /// may be wrong and a pause too long or too short.
     fn has_taken_steps(&self) -> bool {
         let (Some(_), Some(began)) = (&self.session.job, self.record.started) else {
             return false;
@@ -143,7 +143,7 @@ impl Keeper {
             match control::hear(line)? {
                 Heard::News(Some(News::Exited)) => self.check_exit()?,
                 Heard::News(Some(News::Terminated)) => self.request_shutdown("SIGTERM to the holder")?,
-                // The tree is looked at whenever we are awake.
+                // The tree is looked at whenever the keeper is awake.
                 Heard::News(Some(News::Reaped) | None) => {}
                 Heard::Nothing => break,
                 Heard::Silence => {
@@ -158,7 +158,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The holder is gone. Another process gets the same descriptors and watches in its place.
+    /// The holder is gone. Another process gets the same descriptors and takes its place.
     pub(super) fn replace_holder(&mut self) -> Result<(), KeeperError> {
         let now = since_boot_ms();
         if self.state.outcome.is_some() || self.folder.dir().is_deleted()? {
@@ -176,7 +176,7 @@ impl Keeper {
                 self.holder.replaced(started, now);
                 self.note(Event::HolderReplaced { pid })
             }
-            // No process, no descriptor: leaving now would end the session. There will be some again.
+            // No process or no descriptor: exiting now would end the session. They will be available again.
             Err(_) => {
                 self.holder.try_later(since_boot_ms());
                 Ok(())
@@ -184,7 +184,7 @@ impl Keeper {
         }
     }
 
-    /// Tries again what there was no process or descriptor for.
+    /// Tries again when the time for it has come.
     pub(super) fn replace_holder_when_due(&mut self) -> Result<(), KeeperError> {
         match self.holder.due_ms() {
             Some(due) if since_boot_ms() >= due => self.replace_holder()?,
@@ -210,7 +210,7 @@ impl Keeper {
     }
 }
 
-/// Starts a replacement for the holder of this run, which has us as its keeper.
+/// Starts a replacement for the holder of this run. This process is its keeper.
 pub(super) fn start_holder(handles: &mut Handles, number: u32) -> io::Result<Started> {
     let (theirs, ours) = socket::pair()?;
     let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
@@ -248,7 +248,7 @@ mod tests {
         }
         assert_eq!(u32::try_from(replaced).unwrap(), FREE_DEATHS);
         assert_eq!((holder.due_ms(), holder.pid()), (Some(now_ms + NO_HOLDER_MS), Some(1 + replaced)));
-        // One that lives longer ends the series.
+        // A replacement that lives longer ends the series.
         now_ms += NO_HOLDER_MS;
         assert_eq!(holder.gone(now_ms), Replace::Now);
         holder.replaced(started(9), now_ms);

@@ -1,4 +1,4 @@
-//! What goes into the agent: appended to `in`, and moved on from there by the kernel at the pace at which the agent reads.
+//! What goes into the agent: appended to `in`, and moved from there by the kernel as fast as the agent reads.
 
 use crate::handles::{self, Handles};
 use ostler_store::StoreError;
@@ -11,13 +11,14 @@ use std::io;
 
 pub struct Input {
     feed: Feed,
-    /// Pieces that are not wholly in the file yet, because the disk is full. Nothing may come between their halves.
+    /// Pieces that are not completely in the file yet, because the disk is full. Nothing may come between the parts of
+    /// a piece.
     waiting: VecDeque<(String, Vec<u8>)>,
-    /// How much of the file has been taken from it, and how much of that is in the pipe before a terminal. Only we move these
-    /// bytes, so the kernel is asked once, for what a predecessor has left.
+    /// How many bytes have been taken from the file, and how many of these are in the pipe before a terminal. Only the
+    /// keeper moves these bytes, so the kernel is asked only once, for what a predecessor has left.
     taken: u64,
     between: u64,
-    /// The agent does not read as fast as we could give.
+    /// The agent reads more slowly than we could write.
     blocked: bool,
 }
 
@@ -28,13 +29,14 @@ impl Input {
         Ok(Input { feed, waiting: VecDeque::new(), taken, between, blocked: false })
     }
 
-    /// Puts a whole piece in. Doing it again under the same name, after whatever death, adds only what is missing.
+    /// Puts a whole piece in. Doing it again under the same name, after any process has died, adds only what is
+    /// missing.
     pub fn put(&mut self, from: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.waiting.push_back((from.to_owned(), bytes));
         self.put_waiting()
     }
 
-    /// Goes on with what did not fit.
+    /// Continues with what did not fit.
     pub fn put_waiting(&mut self) -> Result<(), StoreError> {
         while let Some((from, bytes)) = self.waiting.front() {
             let have = usize::try_from(self.feed.received(from)).unwrap_or(usize::MAX);
@@ -46,7 +48,8 @@ impl Input {
         Ok(())
     }
 
-    /// Keys of a client, which begin at this place of all it has typed. Returns how many of them we have now.
+    /// Keys of a client, which begin at this position in everything that it has typed. Returns how many of its keys we
+    /// have now.
     pub fn keys(&mut self, client: &str, place: u64, keys: &[u8]) -> Result<u64, StoreError> {
         let have = self.feed.received(client);
         if self.waiting.is_empty()
@@ -58,7 +61,7 @@ impl Input {
         Ok(self.feed.received(client))
     }
 
-    /// Where what this source has put in ends, if it has.
+    /// Where the input from this source ends, if there is any.
     pub fn end_of(&self, from: &str) -> Option<u64> {
         self.feed.end_of(from)
     }
@@ -80,7 +83,7 @@ impl Input {
         handles.get(handles::STDIN_WRITE).or(handles.get(handles::PTY))
     }
 
-    /// Moves on what there is room for.
+    /// Moves as many bytes as there is room for.
     pub fn pump(&mut self, handles: &Handles) -> io::Result<()> {
         let Some(file) = handles.get(handles::IN) else {
             return Ok(());
@@ -97,7 +100,7 @@ impl Input {
         } else if let (Some(pty), Some(write), Some(read)) =
             (handles.get(handles::PTY), handles.get(handles::KEYS_WRITE), handles.get(handles::KEYS_READ))
         {
-            // Into the pipe only what will leave it again.
+            // Nothing more is put into the pipe before it is empty.
             while self.empty_pipe(read, pty)? && self.taken < self.feed.size() {
                 let Moved::Some(count) = shift(file, write)? else {
                     break;
@@ -109,7 +112,7 @@ impl Input {
         Ok(())
     }
 
-    /// Moves what is in the pipe to the terminal; false when that has no room for all of it.
+    /// Moves what is in the pipe to the terminal; false when the terminal has no room for all of it.
     fn empty_pipe(&mut self, pipe: &OwnedFd, terminal: &OwnedFd) -> io::Result<bool> {
         self.blocked = false;
         while self.between > 0 && !self.blocked {
@@ -149,7 +152,7 @@ mod tests {
             Fixture { dir, handles, _folder: folder }
         }
 
-        /// As a keeper finds it, with what others have left.
+        /// The input as a keeper finds it, with what earlier keepers have left.
         fn input(&self) -> Input {
             let file = File::from(self.dir.file("in", OFlags::RDWR).unwrap());
             Input::new(Feed::open(&self.dir, file).unwrap(), &self.handles).unwrap()
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_slow_gets_everything_once_whoever_keeps_it() {
+    fn a_slow_reader_gets_everything_once_also_from_a_replacement_keeper() {
         let mut fixture = Fixture::new();
         let pipe = Pipe::blocking().unwrap();
         fixture.handles.put(handles::STDIN_WRITE, pipe.write);
@@ -176,7 +179,7 @@ mod tests {
         let mut arrived = Vec::new();
         while arrived.len() < text.len() {
             arrived.extend(read(&pipe.read));
-            // The next keeper finds how far it got, and is told to put the message in again.
+            // The next keeper finds how far it got, and puts the message in again.
             input = fixture.input();
             input.put("message-1", text.clone()).unwrap();
             input.pump(&fixture.handles).unwrap();

@@ -1,7 +1,7 @@
 //! Looking into an agent's database, in a short-lived process of its own: SQLite would cost a keeper several times the
 //! memory that it has, for as long as it lives.
 //!
-//! The question goes over in a file that exists only in memory; the answer is the exit code.
+//! The question is passed in a file that exists only in memory; the answer is the exit code.
 
 use super::{Keeper, KeeperError};
 use crate::INQUIRY;
@@ -27,7 +27,7 @@ const HELD: i32 = 0;
 const NOT_HELD: i32 = 1;
 const UNKNOWN: i32 = 2;
 
-/// One that has not answered by then never will; the next look asks again.
+/// A process that has not answered by then is killed; the next look asks again.
 const PATIENCE_S: i64 = 5;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,13 +40,13 @@ struct Question {
 }
 
 impl Keeper {
-    /// Whether the conversation, wherever the agent keeps it, holds all these marks.
+    /// Whether the conversation, wherever the agent stores it, has all these marks.
     pub(super) fn is_held(&self, kept: &Kept, marks: &[String]) -> Result<bool, KeeperError> {
-        // What cannot be asked now is not proven now.
+        // Without an answer the turn is not proven yet.
         Ok(self.is_held_by(self.agent, kept, marks)?.unwrap_or(false))
     }
 
-    /// The same of a conversation of this agent; `None` when it cannot be asked now.
+    /// The same for a conversation of this agent; `None` when the database cannot be read now.
     pub(super) fn is_held_by(
         &self,
         agent: &dyn Agent,
@@ -80,7 +80,7 @@ fn ask(handles: &Handles, question: &Question) -> io::Result<Option<bool>> {
     })
 }
 
-/// How a short-lived process ended; killed when it takes too long.
+/// The exit code of a short-lived process; the process is killed when it takes too long.
 pub(super) fn answer(process: &Started) -> io::Result<Option<i32>> {
     let patience = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
     let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! Writing things down: journal first, then state, also when the disk is full.
+//! Recording events: journal first, then state, also when the disk is full.
 
 use super::streams::Hold;
 use super::{About, Keeper, KeeperError, entry};
@@ -16,25 +16,25 @@ use std::collections::VecDeque;
 /// The journal, and what did not fit on the disk yet.
 pub(super) struct Log {
     journal: Journal,
-    /// In the order in which they will be written.
+    /// The entries in the order in which they will be written.
     unwritten: VecDeque<Entry>,
-    /// How much has been written since the progress was noted.
+    /// How many bytes have been written since the progress was noted.
     behind: u64,
 }
 
 impl Log {
-    /// `behind`: how much of the journal comes after the progress that was noted.
+    /// `behind`: how many bytes of the journal come after the progress that was noted.
     pub fn new(journal: Journal, behind: u64) -> Log {
         Log { journal, unwritten: VecDeque::new(), behind }
     }
 
-    /// Writes an entry. On a full disk the reserve is for this; when even that is used up, memory has to do until there is
-    /// room.
+    /// Writes an entry. On a full disk the reserve is used for it; when that is used up too, the entry is kept in
+    /// memory until there is room.
     fn write(&mut self, folder: &Folder, entry: &Entry) -> Result<(), StoreError> {
         let journal = &mut self.journal;
         self.unwritten.push_back(entry.clone());
         if self.unwritten.len() > 1 {
-            // Not before those that wait already.
+            // Not before the entries that wait already.
             return Ok(());
         }
         write_waiting(&mut self.unwritten, &mut self.behind, |entry| folder.even_when_full(|| journal.append(entry)))
@@ -51,27 +51,27 @@ impl Log {
         self.unwritten.is_empty()
     }
 
-    /// What is not in the file yet.
+    /// The entries that are not in the file yet.
     pub fn unwritten(&self) -> impl Iterator<Item = &Entry> {
         self.unwritten.iter()
     }
 
-    /// Waits until it is on the disk.
+    /// Waits until the journal is on the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.journal.sync()
     }
 
-    /// Something has happened that is not in it yet.
+    /// Something has happened that is not in the journal yet.
     pub fn touch(&self) -> Result<(), StoreError> {
         self.journal.touch()
     }
 
-    /// Where it ends.
+    /// Where the journal ends.
     pub fn end(&self) -> Result<(u64, u64), StoreError> {
         self.journal.end()
     }
 
-    /// How much was written since the progress was noted.
+    /// How many bytes were written since the progress was noted.
     pub fn behind(&self) -> u64 {
         self.behind
     }
@@ -110,14 +110,14 @@ impl Keeper {
         let Some((moment, wanted)) = self.moment_of(&event) else {
             return self.write(entry(self.record.run, about, event));
         };
-        // Of its end a client tells by itself: it may have seen the outcome, and be gone, before we get to tell it.
+        // A client reports the end itself: it may have seen the outcome and exited before the keeper could send it.
         let text = (!matches!(event, Event::Ended { .. })).then(|| moment::text_of(&event));
         self.write(entry(self.record.run, About { notify: Some(moment), ..about }, event))?;
         self.tell(moment, &wanted, text);
         Ok(())
     }
 
-    /// The same of an event of which nobody is told: it ends a run, and the session goes on.
+    /// The same without a notification: the event ends a run, and the session continues.
     pub(super) fn note_silently(&mut self, event: Event) -> Result<(), KeeperError> {
         self.write(entry(self.record.run, About::default(), event))
     }
@@ -156,7 +156,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// The records of a launch reach the disk now that nobody waits for it. A disk that cannot is a disk that shows it soon.
+    /// Syncs the records of a launch, now that no process waits for it. Errors are ignored: a failing disk is noticed
+    /// soon anyway.
     pub(super) fn sync_launch(&self) {
         for name in ["session.json", "holder.json", "inbox.jsonl"] {
             if let Ok(file) = self.folder.dir().file(name, OFlags::RDONLY) {
@@ -174,11 +175,11 @@ impl Keeper {
         }
     }
 
-    /// The next launch finds its folder made. A failure is not reported: the folder only saves time.
+    /// Makes the folder for the next launch in advance. A failure is not reported: the folder only saves time.
     pub(super) fn prepare_the_next(&self) {
         if self.record.run == 1 && self.folder.has_room().unwrap_or(false) {
             let sessions = dir::Dir::open("..");
-            // What cannot be removed or made now will be by the next one.
+            // What cannot be removed or made now is left to the next keeper.
             let _ = sessions.as_ref().map(|sessions| (spare::make(sessions), abandoned::remove(sessions)));
         }
     }
@@ -221,7 +222,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!((written, waiting.len(), behind), (["one", "two", "three"].map(str::to_owned).to_vec(), 0, 30));
-        // What is not for want of room is an error, and the entry is not lost.
+        // Any other error than a full disk is returned, and the entry is not lost.
         waiting.push_back(alarm("four"));
         let broken = |_: &Entry| Err(StoreError::Io { file: String::new(), error: rustix::io::Errno::IO.into() });
         assert!(write_waiting(&mut waiting, &mut behind, broken).is_err());

@@ -1,28 +1,31 @@
-//! The keeper: the clever half. It moves bytes to files, talks to clients, delivers messages, proves, stops. It may be
-//! killed at any moment: everything it knows is in files, and its replacement wants the same things again.
+//! The keeper: the half that decides. It moves bytes to files, talks to clients, delivers messages, proves, stops. It
+//! may be killed at any moment: everything it knows is in files, and its replacement continues with the same work.
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! [`Keeper`] owns the loop and what is known of the session. The rest are parts that own their fields, decide by themselves and
-//! can be tested alone; the keeper passes facts between them and writes the journal. What it does with a part is in the part's file.
+//! [`Keeper`] owns the loop and what is known of the session. The rest are parts that own their fields, decide by
+//! themselves and can be tested alone; the keeper passes facts between them and writes the journal. What the keeper
+//! does with a part is in the part's file.
 //!
 //! * [`output`] and [`input`] move bytes; [`streams`] is how output moves, [`room`] how much may.
-//! * [`terminal`] has the window, the [`screen`] and its [`snapshots`]; [`typing`] types messages into it, [`prompting`] where the
-//!   agent's prompt has to be seen. [`own_record`] sees what no hook tells.
-//! * [`reader`] reads what the agent tells into facts; [`retrying`] tells that a turn only waits for the model's server, and for how
-//!   long.
-//! * [`clients`] are told that something changed; they read the files themselves. [`serving`] does what they want,
-//!   [`upgrade`] lets a newer keeper in.
-//! * [`proof`] sees whether a turn is saved, [`autosave`] copies transcripts, [`counting`] learns what was used from agents that do not
-//!   tell.
-//! * [`journal`] writes down what happens, [`progress`] lets readers of a long session begin near its end.
-//! * [`holder_link`] is what is known of the holder. [`next_run`] makes a run that begins by itself, [`ordering`] has it started.
-//! * [`requests`] works through the inbox, [`effects`] does what the life cycle wants. [`tree`] and [`inquiry`] serve the hard
-//!   parts of ending: nothing left behind, nothing lost.
-//! * [`queued`] sees whether a program that has to wait was started, and withdraws it.
-//! * [`moments`] has a person told, and [`turn_snapshots`] has the working tree kept, each by a process of its own.
-//! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`native_id`] learns which one
-//!   it is from agents that only draw.
+//! * [`terminal`] has the window, the [`screen`] and its [`snapshots`]; [`typing`] types messages into it,
+//!   [`prompting`] where the agent's prompt has to be seen. [`own_record`] finds what no hook reports.
+//! * [`reader`] turns what the agent reports into facts; [`retrying`] reports that a turn only waits for the model's
+//!   server, and for how long.
+//! * [`clients`] are told that something changed; they read the files themselves. [`serving`] answers their requests,
+//!   [`upgrade`] replaces this keeper by a newer one.
+//! * [`proof`] finds out whether a turn is saved, [`autosave`] copies transcripts, [`counting`] finds what was used,
+//!   for agents that do not report it.
+//! * [`journal`] records what happens, [`progress`] lets readers of a long session begin near its end.
+//! * [`holder_link`] is what is known of the holder. [`next_run`] makes a run that begins by itself, [`ordering`] has
+//!   it started.
+//! * [`requests`] works through the inbox, [`effects`] performs what the life cycle asks for. [`tree`] and [`inquiry`]
+//!   do the hard parts of ending: nothing left behind, nothing lost.
+//! * [`queued`] checks whether a program that has to wait was started, and withdraws it.
+//! * [`moments`] has a person notified, and [`turn_snapshots`] has the working tree saved, each by a process of its
+//!   own.
+//! * [`conversation_lock`] makes sure that no other process writes to the conversation, or that it is reported;
+//!   [`native_id`] finds out which conversation it is, for agents that only draw.
 
 mod autosave;
 mod clients;
@@ -54,8 +57,8 @@ mod requests;
 mod retrying;
 mod room;
 pub mod screen;
+pub mod screen_snapshots;
 mod serving;
-pub mod snapshots;
 mod streams;
 mod taken;
 mod terminal;
@@ -101,6 +104,7 @@ use ostler_sys::lock::{self, Held};
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
+use ostler_sys::stack;
 use ostler_view::look;
 use output::Output;
 use own_record::OwnRecordWatch;
@@ -111,7 +115,7 @@ use proof::Proof;
 use reader::Reader;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
-use snapshots::Snapshots;
+use screen_snapshots::Snapshots;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -123,7 +127,7 @@ use turn_snapshots::TurnSnapshots;
 /// How long killed processes may take to be gone from their cgroup.
 const EMPTY_MS: u64 = 5000;
 
-/// Why a keeper had to give up; its replacement tries again.
+/// Why a keeper had to exit; its replacement tries again.
 #[derive(Debug, thiserror::Error)]
 enum KeeperError {
     #[error(transparent)]
@@ -140,7 +144,7 @@ enum KeeperError {
 #[must_use]
 pub fn main(arguments: &[String], settings: Settings) -> i32 {
     ignore(Signal::PIPE);
-    // A limit on the size of files is met as an error, like a full disk.
+    // Exceeding a limit on the size of files is then an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-keeper");
     pause::act_as(Role::Keeper);
@@ -153,8 +157,9 @@ pub fn main(arguments: &[String], settings: Settings) -> i32 {
     }
 }
 
-/// The journal is a keeper's only log, and it may be the journal that failed: then this is lost, and the crash still
-/// shows. We work in the session's folder, and our replacement starts only when we are gone.
+/// The journal is a keeper's only log. If it is the journal that failed, this message is lost, but the crash is still
+/// shown. The keeper's working directory is the session's folder, and its replacement starts only when the keeper is
+/// gone.
 fn note_failure(error: &KeeperError) {
     let noted = || -> Result<(), KeeperError> {
         let event = Event::Alarm { text: format!("the keeper failed: {error}") };
@@ -178,10 +183,10 @@ fn entry(run: u32, about: About, event: Event) -> Entry {
     Entry { at: clock::now(), ms: since_boot_ms(), run, out, request, inbox, notify, event }
 }
 
-/// What was done for what woke us.
+/// What was done after a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handled {
-    /// Keys went to the program. That changes nothing else; what the program does with them wakes us again.
+    /// Keys went to the program. Nothing else has changed; what the program does with them wakes the keeper again.
     Keys,
     Something,
 }
@@ -196,7 +201,7 @@ struct Keeper {
     group: Option<Group>,
     handles: Handles,
     signals: Signals,
-    /// Held for as long as we live.
+    /// Held for as long as this process lives.
     lock: Held,
     holder: HolderLink,
 
@@ -221,8 +226,8 @@ struct Keeper {
     preparing: Preparing,
     handing_over: Option<Errand>,
     settings: Settings,
-    /// What was told of limits, which is not told twice.
-    struck: Option<String>,
+    /// The last alarm about a limit; it is not repeated.
+    limit_hit: Option<String>,
 
     agent_exited: bool,
     /// The next moment at which something is due.
@@ -231,8 +236,10 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Becomes the keeper of a session: waits for the lock, folds the journal, and says so.
-    fn take_over(arguments: &[String], settings: Settings) -> Result<Keeper, KeeperError> {
+    /// Becomes the keeper of a session: waits for the lock, folds the journal, and notes that it has started. The keeper is
+    /// boxed, and this is never inlined, so that the stack of all this can be given back.
+    #[inline(never)]
+    fn take_over(arguments: &[String], settings: Settings) -> Result<Box<Keeper>, KeeperError> {
         let mut handles = Handles::from_arguments(arguments)?;
         let folder = enter_folder(&handles)?;
         let lock_file = folder.dir().file("keeper.lock", OFlags::RDWR | OFlags::CREATE)?;
@@ -247,10 +254,10 @@ impl Keeper {
         let mut record = run.record()?;
         let agent = ostler_agents::find_for(&session.agent, &record.plan)
             .ok_or_else(|| KeeperError::Agent(session.agent.clone()))?;
-        // The holder whose process we were started for, before that process.
+        // The holder that started this keeper for a process, before it started that process.
         let of = holder::option(arguments, holder::OF).and_then(|pid| pid.parse().ok());
         if record.agent.is_none() && record.not_started.is_none() {
-            // A predecessor made the next run and did not get to order it, or to see it started.
+            // A predecessor made the next run but was killed before it could order it, or before the run was started.
             let holder = HolderLink::of(&folder)?;
             Ordering { folder: &folder, run: &run, handles: &mut handles, signals: &mut signals, holder }
                 .carry_out()?;
@@ -267,7 +274,7 @@ impl Keeper {
             return Err(KeeperError::NoProcess);
         };
         if of.is_some() && of != record.holder {
-            // That holder was killed, and another one has started the process, and a keeper for it.
+            // That holder was killed. Another holder has started the process, and a keeper for it.
             return Err(KeeperError::NoProcess);
         }
         if of.is_some()
@@ -280,7 +287,7 @@ impl Keeper {
             let file = run.dir().file("in", OFlags::RDWR | OFlags::CREATE).map_err(full_or("in"))?;
             Feed::open(run.dir(), File::from(file))
         };
-        let mut keeper = Keeper {
+        let mut keeper = Box::new(Keeper {
             journal: Log::new(folder.even_when_full(|| Journal::open(folder.dir()))?, behind),
             noted: Noted::with(bad_lines),
             output: Output::new(&record, run.dir(), &handles, settings.output)?,
@@ -293,7 +300,7 @@ impl Keeper {
             conversation_lock: ConversationLock::default(),
             naming: Naming::default(),
             counting: Counting::default(),
-            // Who has no conversation has no transcript, and no clock runs for it.
+            // A program without a conversation has no transcript, and no timer runs for it.
             autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks().converses())),
             senders: Senders::default(),
             timers: Timers::default(),
@@ -301,7 +308,7 @@ impl Keeper {
             preparing: Preparing::default(),
             handing_over: None,
             settings,
-            struck: None,
+            limit_hit: None,
             agent_exited: false,
             wake_ms: None,
             done: false,
@@ -317,7 +324,7 @@ impl Keeper {
             handles,
             signals,
             state,
-        };
+        });
         keeper.send_what_was_noted();
         keeper.snapshot_at_takeover();
         keeper.begin()?;
@@ -335,7 +342,7 @@ impl Keeper {
             self.sync_launch();
             pause::at(Point::LaunchSynced);
         }
-        // From the beginning of the running turn, so that we know as much about it as our predecessor did.
+        // From the beginning of the running turn, so that this keeper knows as much about it as its predecessor did.
         self.reader = Reader::of(self.agent, &self.session, &self.record.plan, &self.state);
         self.take_back_unanswered()?;
         self.count_what_is_open();
@@ -354,7 +361,8 @@ impl Keeper {
         self.work_inbox()
     }
 
-    /// Of an agent that was found without helpers nobody has the pipes any more. What it still does, nobody hears; said once.
+    /// When an agent was found without helpers, the other ends of its pipes are lost. What it still writes is not read;
+    /// this is reported once.
     fn say_that_connection_is_lost(&mut self) -> Result<(), KeeperError> {
         let plan = &self.record.plan;
         let connected = plan.mode() == Mode::Terminal || self.handles.get(handles::STDOUT_READ).is_some();
@@ -371,7 +379,7 @@ impl Keeper {
         self.note(Event::Alarm { text: CONNECTION_LOST.to_owned() })
     }
 
-    /// What opens the conversation is the same no matter who says it, and goes in before everything else.
+    /// The opening is the same for every keeper, and goes in before everything else.
     fn open_conversation(&mut self) -> Result<(), KeeperError> {
         if !self.state.is_running() || !self.record.plan.opens() {
             return Ok(());
@@ -383,10 +391,10 @@ impl Keeper {
         }
     }
 
-    /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
+    /// Does again what a predecessor may have noted but not done. Doing it twice does no harm.
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
         self.open_conversation()?;
-        // What is typed by sight goes on as the screen shows.
+        // A message that is typed by sight continues according to the screen.
         if let Some(message) = self.state.feeding().filter(|_| !self.types_by_sight()) {
             self.feed(message)?;
         }
@@ -399,7 +407,9 @@ impl Keeper {
         Ok(())
     }
 
-    fn keep(mut self) -> Result<(), KeeperError> {
+    #[inline(never)]
+    fn keep(mut self: Box<Self>) -> Result<(), KeeperError> {
+        let mut has_started = false;
         loop {
             self.move_bytes()?;
             if self.record.plan.mode() == Mode::Terminal {
@@ -420,23 +430,27 @@ impl Keeper {
             if self.done {
                 return Ok(());
             }
-            // While its program waits there is nothing to look at, and no clock runs.
+            // While the program waits there is nothing to look at, and no timer runs.
             if self.state.begin == Begin::Begun {
                 self.say_that_no_answer_comes()?;
                 self.name_conversation_when_due()?;
                 self.count_when_due()?;
                 self.autosave()?;
                 self.snapshot_when_due()?;
-                self.say_what_struck()?;
+                self.report_limit_hit()?;
                 self.raise_retry_alarm_when_due()?;
             }
             self.replace_holder_when_due()?;
             self.clients.tell(since_boot_ms())?;
             self.note_progress_when_due();
+            if !std::mem::replace(&mut has_started, true) {
+                // No later call goes as deep as the start did.
+                stack::give_back();
+            }
             let mut only_keys = true;
             while only_keys {
                 let woken = self.poll()?;
-                // A client that is to be told is told in a whole round, however fast it types.
+                // A client that has to be told is told in a full round, however fast it types.
                 only_keys = !woken.is_empty() && self.clients.due_ms().is_none_or(|due| since_boot_ms() < due);
                 for woken in woken {
                     only_keys &= self.handle(woken)? == Handled::Keys;
@@ -446,13 +460,13 @@ impl Keeper {
                 }
             }
             if self.agent_exited && self.folder.dir().is_deleted()? {
-                // Somebody deleted the session under us: there is nowhere to write how it ended.
+                // The session's folder was deleted: the outcome can no longer be written.
                 return self.leave_nothing();
             }
         }
     }
 
-    /// Ends what is left of a session whose folder is gone, and its cgroup with it.
+    /// Ends the processes that are left of a session whose folder is gone, and removes its cgroup.
     fn leave_nothing(&self) -> Result<(), KeeperError> {
         let tree = self.tree();
         tree.end(&tree.left()?, true)?;
@@ -477,15 +491,15 @@ impl Keeper {
             Woken::Line => self.hear_holder()?,
             Woken::Holder => {
                 self.replace_holder()?;
-                // It may have died between writing down how the agent ended and reporting it.
+                // The holder may have died between recording how the agent ended and reporting it.
                 self.check_exit()?;
             }
             Woken::Agent => {
                 self.agent_exited = true;
                 self.check_exit()?;
                 if !self.state.has_exited() {
-                    // A holder that is stopped does not say how. Readers take a keeper that sleeps beside an unchanged journal
-                    // for the keeper of an agent that lives (`view/src/living.rs`).
+                    // A holder that is stopped does not report the exit. When a keeper sleeps and its journal is
+                    // unchanged, readers assume that the agent lives (`view/src/living.rs`).
                     self.journal.touch()?;
                 }
             }
@@ -506,13 +520,13 @@ impl Keeper {
             Woken::TurnSnapshot => self.turn_snapshots.ended(),
             Woken::Preparing => self.preparing_changed()?,
             Woken::HandingOver => self.handover_ended()?,
-            // What these bring is moved at the top of the loop.
+            // Their bytes are moved at the top of the loop.
             Woken::Output | Woken::Room => {}
         }
         Ok(Handled::Something)
     }
 
-    /// Everything that can move moves: output to its file and into facts, input from its file.
+    /// Moves whatever can be moved: output to its file and into facts, input from its file.
     fn move_bytes(&mut self) -> Result<(), KeeperError> {
         if self.output.held().is_some() || !self.journal.is_written() {
             self.try_disk_again()?;
@@ -539,12 +553,12 @@ impl Keeper {
         Ok(())
     }
 
-    /// A limit that was hit is reported once. The kernel does not call us for it everywhere, but the process that hit it has
-    /// something to say soon.
-    fn say_what_struck(&mut self) -> Result<(), KeeperError> {
-        match limits::struck(&self.session, &self.record) {
-            Some(text) if self.struck.as_ref() != Some(&text) => {
-                self.struck = Some(text.clone());
+    /// A limit that was hit is reported once. The kernel does not report it everywhere, but the process that hit the
+    /// limit soon writes something, which wakes the keeper.
+    fn report_limit_hit(&mut self) -> Result<(), KeeperError> {
+        match limits::limit_hit(&self.session, &self.record) {
+            Some(text) if self.limit_hit.as_ref() != Some(&text) => {
+                self.limit_hit = Some(text.clone());
                 self.note(Event::Alarm { text })
             }
             Some(_) | None => Ok(()),

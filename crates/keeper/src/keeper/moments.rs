@@ -1,8 +1,9 @@
-//! Moments of which a person is to be told: each is noted in the entry of the journal that it is, and a short-lived process sends it.
+//! Moments of which a person is to be notified: each is marked in its entry of the journal, and a short-lived process
+//! sends it.
 //!
-//! That process is not a part of the session. It is started and left alone: a server that does not answer delays no turn, no stop
-//! and no outcome, and the process may outlive the session by the hour after which it gives up. Where nothing is
-//! configured, there is neither note nor process.
+//! That process is not a part of the session, and the keeper does not wait for it: a server that does not answer delays
+//! no turn, no stop and no outcome. The process may outlive the session by up to an hour, after which it gives up. When
+//! nothing is configured, there is neither a mark nor a process.
 
 use super::Keeper;
 use crate::handles::{BINARY, FOLDER, HOME, Handles};
@@ -21,7 +22,7 @@ use ostler_sys::process::WaitStatus;
 use ostler_sys::spawn::{self, StartError, Started};
 use rustix::fd::{AsFd, OwnedFd};
 
-/// A sender that was killed is started again so often, with growing pauses. After that the next moment starts one.
+/// How often a sender that was killed is started again, with growing pauses. After that the next moment starts one.
 const ATTEMPTS: u32 = 6;
 const PAUSE_MS: u64 = 500;
 
@@ -29,18 +30,18 @@ const PAUSE_MS: u64 = 500;
 #[derive(Default)]
 pub(super) struct Senders {
     running: Vec<Started>,
-    /// When one is to be started.
+    /// When a sender is to be started.
     due_ms: Option<u64>,
     killed: u32,
 }
 
 impl Senders {
-    /// What to poll for their ends.
+    /// What to poll for the ends of the senders.
     pub fn processes(&self) -> impl Iterator<Item = &OwnedFd> {
         self.running.iter().map(|process| &process.pidfd)
     }
 
-    /// A moment was noted, or a predecessor may have noted one without getting to send it.
+    /// A moment was noted, or a predecessor may have noted one but was killed before it could send it.
     pub fn are_needed(&mut self, now_ms: u64) {
         self.due_ms = Some(now_ms);
         self.killed = 0;
@@ -61,7 +62,7 @@ impl Senders {
         self.due_ms = (self.killed < ATTEMPTS).then(|| now_ms + (PAUSE_MS << self.killed));
     }
 
-    /// One has ended. What it was killed with waits in files.
+    /// A sender has ended. If it was killed, what it had to send still waits in files.
     fn ended(&mut self, index: usize, now_ms: u64) {
         if index < self.running.len() {
             let sender = self.running.remove(index);
@@ -73,12 +74,12 @@ impl Senders {
 }
 
 impl Keeper {
-    /// The moment that an event is, when a person is to be told of it, and how.
+    /// The moment that an event is, when a person is to be notified of it, and how.
     pub(super) fn moment_of(&self, event: &Event) -> Option<(Moment, Wanted)> {
         moment_of(self.settings, &self.state, event, self.clients.are_attached())
     }
 
-    /// Has the person told of a moment that is noted in the journal. `text`: what the agent said, for those who are attached.
+    /// Notifies the person of a moment that is noted in the journal. `text`: what the agent said, for attached clients.
     pub(super) fn tell(&mut self, moment: Moment, wanted: &Wanted, text: Option<String>) {
         pause::at(Point::MomentNoted);
         if wanted.by_sender {
@@ -97,8 +98,8 @@ impl Keeper {
         }
     }
 
-    /// When a sender is to be started. It reads the journal, so nothing may be missing there: on a full disk it waits for room, as
-    /// the journal does.
+    /// When a sender is to be started. It reads the journal, so the journal must be complete: on a full disk the sender
+    /// waits for room, as the journal does.
     pub(super) fn sender_due_ms(&self) -> Option<u64> {
         self.senders.due_ms.filter(|_| self.journal.is_written())
     }
@@ -115,9 +116,9 @@ impl Keeper {
     }
 }
 
-/// The moment that an event is, when a person is to be told of it. `state`: before the event.
+/// The moment that an event is, when a person is to be notified of it. `state`: before the event.
 pub(super) fn moment_of(settings: Settings, state: &State, event: &Event, attached: bool) -> Option<(Moment, Wanted)> {
-    // Nearly all are none, and for those nothing is read.
+    // Most events are no moments, and for those the settings are not read.
     if moment::of(state, event).is_empty() {
         return None;
     }
@@ -125,17 +126,18 @@ pub(super) fn moment_of(settings: Settings, state: &State, event: &Event, attach
     Some((wanted.choose(state, event, since_boot_ms(), attached)?, wanted))
 }
 
-/// Starts a sender for what the journal of this session has noted. It gets nothing else of ours.
+/// Starts a sender for what is noted in the journal of this session. It gets no other descriptor.
 pub(super) fn start(handles: &Handles, folder: &Folder) -> Result<Started, StartError> {
     handles.start_with(NOTIFY, FOLDER, folder.dir().as_fd())
 }
 
-/// The same from a process that is no keeper: a command that records what nobody was there to record. It waits for nothing.
+/// The same from a process that is not a keeper: a command that records an end that no keeper recorded. It waits for
+/// nothing.
 pub fn start_sender(launcher: &Launcher, folder: &Folder) -> Result<(), StartError> {
     start(&from_binary(launcher)?, folder).map(|_| ())
 }
 
-/// The same for what waits in a home already.
+/// The same for notifications that already wait in a home.
 pub fn start_sender_in(launcher: &Launcher, home: &Home) -> Result<(), StartError> {
     let root = Dir::open(home.root()).map_err(StartError::Descriptors)?;
     from_binary(launcher)?.start_with(NOTIFY, HOME, root.as_fd()).map(|_| ())

@@ -1,9 +1,9 @@
-//! Which conversation an agent is at that draws and tells nothing: `show`, the writers' lock, foreign processes and the next resume
-//! want to know, also when it quits by itself.
+//! Which conversation an agent is in, when the agent only draws and reports nothing. `show`, the writers' lock, the
+//! search for foreign processes and the next resume need to know it, also when the agent quits by itself.
 //!
-//! A plugin of ours in the agent may note it with every prompt, in a file of the run; a look at its size costs nothing. Or the
-//! agent has a lock on each conversation that it has opened: those are looked at when it has drawn something, once a second at
-//! most, and not at all while nothing is drawn.
+//! A plugin of ours in the agent may write it with every prompt, to a file of the run; checking the size of this file
+//! costs nothing. Or the agent has a lock on each conversation that it has opened: these locks are looked at when the
+//! agent has drawn something, once a second at most, and not at all while nothing is drawn.
 
 use super::{Keeper, KeeperError};
 use crate::writing;
@@ -17,12 +17,13 @@ use ostler_view::{last, look, proof};
 use std::fs::File;
 
 const LOOK_AGAIN_MS: u64 = 1000;
-/// A transcript comes some time after the conversation has a name, and is looked for among all of them.
+/// A transcript is created some time after the conversation has an id, and has to be searched for among all
+/// transcripts.
 const SEARCH_AGAIN_MS: u64 = 5000;
-/// What it said is drawn a moment before it is written, or after.
+/// What the agent said is drawn a moment before or after it is written.
 const SAID_AGAIN_MS: u64 = 2000;
 
-/// How far has been looked.
+/// How far each source has been read.
 pub(super) struct Naming {
     position: u64,
     lines: Lines,
@@ -31,12 +32,12 @@ pub(super) struct Naming {
     said: Said,
 }
 
-/// What it said last, as far as the transcript has been looked at.
+/// What the agent said last, as far as the transcript has been looked at.
 #[derive(Default)]
 struct Said {
     looked: Looked,
     size: u64,
-    /// Once more when it has stopped drawing.
+    /// One more look when the agent has stopped drawing.
     again_ms: Option<u64>,
 }
 
@@ -99,7 +100,7 @@ impl Keeper {
                 Due::No => {}
             }
         }
-        // A plain program has none, and nothing wakes us for it.
+        // A plain program has no transcript, and nothing wakes the keeper for it.
         if proof::own_transcript(&self.record, &self.state).is_none() {
             return Ok(());
         }
@@ -122,13 +123,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Notes for lists what it said last, when its transcript has grown. A list does without where it cannot be noted.
+    /// Notes for lists what the agent said last, when its transcript has grown. If it cannot be noted, lists go without
+    /// it.
     fn note_what_was_said(&mut self) -> Result<(), KeeperError> {
         let Some(transcript) = proof::own_transcript(&self.record, &self.state) else {
             return Ok(());
         };
         let Ok(file) = File::open(transcript) else {
-            // It is not there yet, or no longer; the proof says so where it matters.
+            // The transcript does not exist yet, or no longer; the proof reports it where it matters.
             return Ok(());
         };
         let size = file.metadata()?.len();
@@ -142,14 +144,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// The conversation has a name, and its file is not known.
+    /// The conversation has an id, but its file is not known.
     fn misses_transcript(&self) -> bool {
         let named = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
         let somewhere = |id: &String| self.agent.transcript(id, &self.session.cwd, &writing::variable).is_some();
         self.record.transcript.is_none() && named.is_some_and(somewhere)
     }
 
-    /// Looks now: it is about to leave, or has left.
+    /// Looks now: the agent is about to exit, or has exited.
     pub(super) fn name_conversation(&mut self) -> Result<(), KeeperError> {
         if !self.draws_in_silence() {
             return self.name_unnamed();
@@ -162,11 +164,11 @@ impl Keeper {
         self.note_what_was_said()
     }
 
-    /// One process per turn, which has ended before its output told the name: what it was made to tell is in the folder of the
-    /// run with which its environment was made, this one or an earlier one.
+    /// For an agent with one process per turn, whose process ended before its output had the conversation's id. What
+    /// its plugin wrote is in the folder of the run for which its environment was made: this run or an earlier one.
     fn name_unnamed(&mut self) -> Result<(), KeeperError> {
         let named = self.state.native_id.is_some() || self.record.native_id.is_some();
-        if self.record.plan.speaks() != Speaks::OneTurn || named || !self.agent.tells_conversation() {
+        if self.record.plan.speaks() != Speaks::OneTurn || named || !self.agent.reports_conversation() {
             return Ok(());
         }
         for number in (1..=self.run.number).rev() {
@@ -174,7 +176,7 @@ impl Keeper {
             let (mut lines, mut told) = (Lines::from(0), None);
             look::read_from(self.folder.run(number)?.dir(), CONVERSATION, &mut 0, |bytes| {
                 lines.feed(bytes, |line, _| match line {
-                    Line::Whole(line) => told = agent.told_conversation(line, pid).or(told.take()),
+                    Line::Whole(line) => told = agent.reported_conversation(line, pid).or(told.take()),
                     Line::TooLong { .. } => {}
                 });
             })?;
@@ -185,7 +187,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether what was typed last is for the agent's program and not for its model: such words are in no transcript.
+    /// Whether the text that was typed last is for the agent's program and not for its model: such text is in no
+    /// transcript.
     pub(super) fn typed_a_command(&self) -> bool {
         let typed = self.state.last_fed().filter(|_| self.draws_in_silence());
         let request = typed.and_then(|message| inbox::read_one(self.folder.dir(), message.at).ok().flatten());
@@ -196,16 +199,16 @@ impl Keeper {
         self.record.plan.channel == Channel::Tty(Tty::Nothing)
     }
 
-    /// What it has told of its own accord; the last word counts.
+    /// The id that the agent's plugin has written; the last line counts.
     fn hear_conversation(&mut self) -> Result<(), KeeperError> {
-        if !self.agent.tells_conversation() {
+        if !self.agent.reports_conversation() {
             return Ok(());
         }
         let (agent, pid) = (self.agent, self.process.pid());
         let (lines, mut told) = (&mut self.naming.lines, None);
         look::read_from(self.run.dir(), CONVERSATION, &mut self.naming.position, |bytes| {
             lines.feed(bytes, |line, _| match line {
-                Line::Whole(line) => told = agent.told_conversation(line, pid).or(told.take()),
+                Line::Whole(line) => told = agent.reported_conversation(line, pid).or(told.take()),
                 Line::TooLong { .. } => {}
             });
         })?;
@@ -215,7 +218,7 @@ impl Keeper {
     fn see_locked_conversation(&mut self) -> Result<(), KeeperError> {
         let known = self.state.native_id.as_deref();
         let found = ostler_writers::conversation_of(self.agent, self.process.pid(), known, &writing::variable);
-        // Who cannot look will be asked again; nothing depends on it now.
+        // After an error the keeper looks again later; nothing depends on it now.
         match found {
             Ok(Some(id)) => self.is_at(id),
             Ok(None) | Err(_) => Ok(()),

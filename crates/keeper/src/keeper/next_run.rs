@@ -1,9 +1,9 @@
-//! The next process of a session, begun by itself: a further message for an agent that takes one each, or a run that went wrong
-//! and is started again.
+//! The next process of a session, started without a request: for a further message to an agent that takes one message
+//! per process, or for a run that went wrong and is started again.
 //!
-//! In this order, so that nobody ever sees the session as ended in between: the folder of the next run, then the outcome
-//! of this one, then the order to the holder, who has the environment and everything else that a process needs. It starts the
-//! keeper of the new run as well, and we leave when both are there (`ordering`).
+//! In this order, so that the session is never seen as ended in between: the folder of the next run, then the outcome
+//! of this one, then the order to the holder, which has the environment and everything else that a process needs. The
+//! holder also starts the keeper of the new run, and this keeper exits when both exist (`ordering`).
 
 use super::effects::finish;
 use super::moments::{self, moment_of};
@@ -38,7 +38,7 @@ impl Keeper {
         let (record, files) = self.next_record(number)?;
         match self.folder.begin_run_with(&record, &files, After::Running) {
             Ok(_) => {}
-            // A predecessor got as far as this.
+            // A predecessor has already made it.
             Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),
         }
@@ -51,7 +51,7 @@ impl Keeper {
         self.order_run()
     }
 
-    /// Has the holder start the next run, and makes way for its keeper.
+    /// Orders the holder to start the next run, and ends this keeper so that the next one can take over.
     fn order_run(&mut self) -> Result<(), KeeperError> {
         let next = self.folder.run(self.run.number + 1)?;
         let holder = std::mem::take(&mut self.holder);
@@ -70,7 +70,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// How the next process is started: a command like the one before, an agent by its own way of resuming.
+    /// How the next process is started: a command like the one before it, an agent in its own way of resuming.
     fn next_record(&self, number: u32) -> Result<(RunRecord, Files), KeeperError> {
         let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
         let session = ostler_core::record::Session { keep: self.record.plan.keep, ..self.session.clone() };
@@ -81,26 +81,26 @@ impl Keeper {
         });
         let known = known.map(|known| if begun == Begun::InNameOnly { Uuid::new_v4().to_string() } else { known });
         let native_id = known.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
-        // We work in the session's folder.
+        // The working directory is the session's folder.
         let folder = std::env::current_dir()?.join(format!("runs/{number}"));
         let one_turn = self.record.plan.speaks() == Speaks::OneTurn;
         let launching = Launching {
             session: &session,
             own_binary: &own_binary,
-            // One that takes one message each tells its name later, and gets none from us.
+            // An agent that takes one message per process reports its id later, and gets none from us.
             native_id: if one_turn { known.as_deref().unwrap_or_default() } else { &native_id },
             resume: begun == Begun::Yes,
             linger_ms: self.record.plan.linger_ms,
             variable: &|name| std::env::var(name).ok(),
             folder: &folder.to_string_lossy(),
             file: &|name| std::fs::read_to_string(Path::new(&self.session.cwd).join(name)).ok(),
-            // It is the same program: an option that it was started with before is one that it knows.
+            // It is the same program: it knows every option that it was started with before.
             knows: &|option| self.record.argv.iter().any(|word| word.split('=').next() == Some(option)),
         };
         let mut how = self.agent.launch(&launching);
         let files = self.agent.files(&launching);
         let known = if one_turn { known } else { how.native_id.clone().or(known) };
-        // A person's own agents end as their configuration says, which was looked up before the first run.
+        // The agents of a person's configuration end as that configuration says; it was read before the first run.
         how.plan.ending = self.record.plan.ending.clone();
         how.plan.rules = self.record.plan.rules.clone();
         if let (Some(program), Some(before)) = (how.argv.first_mut(), self.record.argv.first()) {
@@ -130,7 +130,7 @@ impl Keeper {
         Ok((record, files))
     }
 
-    /// Notes where the transcript is, once the agent has told its name for the conversation.
+    /// Notes where the transcript is, once the agent has reported its id of the conversation.
     pub(super) fn learn_transcript(&mut self) -> Result<(), KeeperError> {
         if self.record.transcript.is_none()
             && let Some(native_id) = self.state.native_id.as_ref().or(self.record.native_id.as_ref())
@@ -171,7 +171,7 @@ pub(super) fn conclude_not_started(
         note(event, notify)?;
     }
     if (settings.notify)().is_some_and(|wanted| wanted.by_sender) {
-        // One that cannot be started now is started by the next moment of this home.
+        // A sender that cannot be started now is started by the next moment in this home.
         let _ = moments::start(handles, folder);
     }
     finish(folder, run, record, handles)

@@ -1,11 +1,13 @@
 //! The order to start the next run, and the time until it is carried out.
 //!
-//! The race this solves: a keeper that left as soon as it had given the order left the holder alone with it. A holder that was killed
-//! then took the order along, and the session ended as one whose process was not started. So the keeper stays until the process
-//! runs and another keeper waits for it, and starts a replacement for a holder that is killed before that.
+//! The race this solves: a keeper that exited as soon as it had given the order would leave the holder alone with it.
+//! If that holder was then killed, the order was lost, and the session ended as one whose process was not started. So
+//! the keeper stays until the process runs and another keeper waits for it. When a holder is killed before that, the
+//! keeper starts a replacement.
 //!
-//! How it learns of it: one side of a pipe goes with the order. The holder writes a letter into it and lets go of it when it
-//! has done what it could; one that is killed only lets go, and so does one of an older version, when it is done.
+//! How the keeper learns of it: one end of a pipe is sent with the order. The holder writes a letter into the pipe and
+//! closes it when it has done what it could. When a holder is killed, the pipe is only closed; a holder of an older
+//! version also only closes it, when it is done.
 
 use super::KeeperError;
 use super::holder_link::{HolderLink, Replace, start_holder};
@@ -22,7 +24,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use rustix::time::Timespec;
 use std::io;
 
-/// A process that is killed lets go of its descriptors before anybody can see that it is gone; so long that may take.
+/// The descriptors of a killed process are closed before it is seen to be gone; this is how long that may take.
 const UNTIL_GONE_MS: u64 = 5000;
 
 /// A run that has a folder and no process.
@@ -38,13 +40,13 @@ pub(super) struct Ordering<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Done,
-    /// It let go without a word.
+    /// It closed the pipe without a letter.
     Silence,
 }
 
 impl Ordering<'_> {
-    /// Returns when the holder has done what it could: the process runs, or it is noted why not. The pid of the last replacement for a
-    /// holder that was killed meanwhile.
+    /// Returns when the holder has done what it could: the process runs, or the reason why not is noted. The result is
+    /// the pid of the last replacement for a holder that was killed in the meantime.
     pub fn carry_out(mut self) -> Result<Option<i32>, KeeperError> {
         let mut replaced = None;
         while self.order()? == Answer::Silence && !self.is_settled()? && self.holder_is_gone()? {
@@ -70,10 +72,10 @@ impl Ordering<'_> {
         hear(&read)
     }
 
-    /// Whether somebody has got so far that another holder must not begin it.
+    /// Whether the run has got so far that another holder must not begin it.
     fn is_settled(&self) -> Result<bool, KeeperError> {
         if self.folder.newest_run()? < self.run.number {
-            // It could not even be noted why the run was not started.
+            // Not even the reason why the run was not started could be noted.
             return Ok(true);
         }
         let record = self.run.record()?;
@@ -87,7 +89,7 @@ impl Ordering<'_> {
         }
     }
 
-    /// `None`: the session was deleted meanwhile.
+    /// `None`: the session was deleted in the meantime.
     fn replace_holder(&mut self) -> Result<Option<i32>, KeeperError> {
         loop {
             if self.folder.dir().is_deleted()? {
@@ -105,19 +107,19 @@ impl Ordering<'_> {
                 },
                 Replace::Later => {}
             }
-            // Nothing tells that there is a process or a descriptor again.
+            // There is no event for "a process or a descriptor is available again".
             let wait = self.holder.due_ms().unwrap_or(0).saturating_sub(since_boot_ms());
             readable_within(None, wait)?;
         }
     }
 
-    /// A request to end that came meanwhile is not ours to grant. The holder tells it to the next keeper.
+    /// A request to end that came in the meantime is for the next keeper. The holder passes it on.
     fn pass_on_signals(&mut self) -> io::Result<()> {
         while let Some(signal) = self.signals.next()? {
             if signal == Signal::TERM.as_raw()
                 && let Some(holder) = self.holder.process()
             {
-                // One that is gone has nobody to tell.
+                // A holder that is gone cannot pass it on.
                 let _ = pidfd_send_signal(holder, Signal::TERM);
             }
         }

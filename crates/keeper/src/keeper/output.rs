@@ -1,7 +1,7 @@
 //! The agent's output on its way to its files: moved by [`Streams`], as far as there is [`Room`].
 //!
-//! [`Output`] decides what is moved, held and dropped. The keeper notes it in the journal: that output is dropped before it
-//! is, so that what is missing is always known to be.
+//! [`Output`] decides what is moved, held and dropped. The keeper notes in the journal that output is dropped before it
+//! drops it, so that missing output is always known to be missing.
 
 use super::room::{Allowed, Now, Room};
 use super::streams::{Hold, Streams};
@@ -18,7 +18,7 @@ use ostler_sys::dir::{self, Dir};
 use rustix::fd::OwnedFd;
 use std::io;
 
-/// Output is dropped up to a multiple of this: a block of the file system is given back as a whole.
+/// Output is dropped up to a multiple of this: the file system frees only whole blocks.
 const BLOCK: u64 = 64 * 1024;
 
 pub(super) struct Output {
@@ -26,17 +26,17 @@ pub(super) struct Output {
     room: Room,
     mode: Mode,
     speaks: Speaks,
-    /// The file system cannot give back the beginning of a file.
+    /// The file system cannot free the beginning of a file.
     cannot_drop: bool,
 }
 
-/// What matters here of what the journal tells.
+/// The part of the journal's state that matters here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
-    /// What was dropped of the output, and of standard error.
+    /// How much was dropped of the output, and of standard error.
     pub dropped: u64,
     pub dropped_err: u64,
-    /// Somebody wants it to end, or its agent is done.
+    /// The session is to end, or its agent is done.
     pub is_to_end: bool,
 }
 
@@ -63,12 +63,12 @@ pub(super) struct Cut {
     pub to: u64,
 }
 
-/// What came of moving output.
+/// The result of moving output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pumped {
     Nothing,
     Moved,
-    /// It waits from now on.
+    /// Output waits from now on.
     Held(Hold),
     /// Something has to be dropped first.
     MustDrop(Cut),
@@ -97,22 +97,22 @@ impl Output {
         self.streams.sources(handles)
     }
 
-    /// After how long something is to be tried although nothing is ready.
+    /// After how long to try again although nothing is ready.
     pub fn again_ms(&self) -> Option<u64> {
         self.streams.held().map(Hold::again_ms).into_iter().chain(self.streams.is_cut_short().then_some(0)).min()
     }
 
-    /// Why nothing moves, if it is so.
+    /// Why nothing moves; `None` when it does.
     pub fn held(&self) -> Option<Hold> {
         self.streams.held()
     }
 
-    /// The disk was full for something else.
+    /// The disk was full when something else was written.
     pub fn disk_is_full(&mut self) {
         self.streams.hold(Hold::DiskFull);
     }
 
-    /// What held it is over.
+    /// What held the output is over.
     pub fn release(&mut self) {
         self.streams.release();
     }
@@ -135,12 +135,12 @@ impl Output {
         self.streams.waiting(handles)
     }
 
-    /// Moves everything that is still under way. False when the disk is too full for that.
+    /// Moves everything that is still in the pipes. False when the disk is too full for that.
     pub fn drain(&mut self, handles: &Handles) -> io::Result<bool> {
         self.streams.drain(handles)
     }
 
-    /// Moves output as far as it may go.
+    /// Moves output as far as it is allowed.
     pub fn pump(&mut self, handles: &Handles, run: &Dir, told: Told) -> io::Result<Pumped> {
         if self.held().is_some() {
             self.skip();
@@ -169,8 +169,8 @@ impl Output {
         }
     }
 
-    /// Looks whether what held output is over. Returns why it is held now; that may have changed. `has_room`: whether a full
-    /// disk has room for more than records.
+    /// Checks whether what held the output is over. Returns why it is held now; the reason may have changed.
+    /// `has_room`: whether a full disk has room for more than records.
     pub fn try_again(
         &mut self,
         run: &Dir,
@@ -179,7 +179,7 @@ impl Output {
     ) -> Result<Option<Hold>, KeeperError> {
         let held = match self.held() {
             None => None,
-            // What little is free is for records: output goes on when there is room for more than those.
+            // The little space that is free is for records: output continues when there is room for more than those.
             Some(Hold::DiskFull) => (!has_room()?).then_some(Hold::DiskFull),
             Some(Hold::LittleSpace { .. } | Hold::Limit { .. }) => {
                 self.room.read_settings();
@@ -199,13 +199,13 @@ impl Output {
 
     fn allowed(&mut self, run: &Dir, told: Told) -> io::Result<Allowed> {
         let kept = self.kept(OutputFile::Out, told) + self.kept(OutputFile::Err, told);
-        // A command's output is text that somebody may read; of an agent's, every line counts.
+        // A command's output is text for people to read; of an agent's output every line matters.
         let drops_oldest = self.speaks == Speaks::Bytes && !self.cannot_drop;
         let (ms, is_to_end) = (since_boot_ms(), told.is_to_end);
         self.room.allowed(Now { ms, kept, drops_oldest, is_to_end }, self.streams.held(), || dir::space(run))
     }
 
-    /// Whether so much may be written beside the output.
+    /// Whether this many bytes may be written in addition to the output.
     pub fn leaves_min_free(&self, run: &Dir, bytes: u64) -> io::Result<bool> {
         Ok(self.room.leaves_min_free(bytes, dir::space(run)?))
     }
@@ -218,8 +218,8 @@ impl Output {
         self.streams.end_of(file.name()).saturating_sub(dropped)
     }
 
-    /// So many bytes of what a command printed first. What it printed where is not known across the two streams, so the longer
-    /// one gives.
+    /// This many bytes of a command's oldest output. The order between the two streams is not known, so the longer one
+    /// is cut.
     fn oldest(&self, bytes: u64, told: Told) -> Cut {
         let (out, err) = (self.kept(OutputFile::Out, told), self.kept(OutputFile::Err, told));
         let (file, dropped) =
@@ -236,7 +236,7 @@ impl Output {
 }
 
 impl Keeper {
-    /// Moves output as far as it may go.
+    /// Moves output as far as it is allowed.
     pub(super) fn pump_output(&mut self) -> Result<(), KeeperError> {
         loop {
             match self.output.pump(&self.handles, self.run.dir(), self.told_of_output())? {
@@ -259,7 +259,7 @@ impl Keeper {
         }
     }
 
-    /// Looks whether what held output is over.
+    /// Checks whether what held the output is over.
     pub(super) fn try_output_again(&mut self) -> Result<(), KeeperError> {
         let (folder, told) = (&self.folder, self.told_of_output());
         match self.output.try_again(self.run.dir(), told, || folder.has_room_for_output())? {
@@ -302,7 +302,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// A predecessor may have noted that output is dropped, and not got to it.
+    /// A predecessor may have noted that output is dropped, and was killed before it dropped it.
     pub(super) fn drop_again(&self) -> Result<(), KeeperError> {
         for (name, to) in [(handles::OUT, self.state.output.trimmed), (handles::ERR, self.state.output.trimmed_err)] {
             if let Some(file) = self.handles.get(name).filter(|_| to > 0) {
@@ -312,7 +312,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// There is a new snapshot of the screen, up to here: what was drawn long before it may be dropped.
+    /// There is a new snapshot of the screen, up to this position: what was drawn long before it may be dropped.
     pub(super) fn trim(&mut self, snapshot: u64) -> Result<(), KeeperError> {
         match self.output.oldest_drawn(snapshot, self.told_of_output()) {
             Some(cut) => self.drop_to(cut).map(drop),
@@ -320,7 +320,7 @@ impl Keeper {
         }
     }
 
-    /// Output waits from now on, and everybody can see why. On a full disk a reserve that is not whole shows it.
+    /// Output waits from now on, and the reason is shown. For a full disk it is shown by a reserve that is not whole.
     fn note_hold(&mut self, hold: Hold) -> Result<(), KeeperError> {
         let id = self.session.id;
         let (why, remedy) = match hold {
@@ -348,16 +348,17 @@ impl Keeper {
         Ok(())
     }
 
-    /// Who is held at a full pipe and told to end may have had more to say than it got to.
+    /// An agent that was held at a full pipe when it was told to end may have had more to write.
     fn ended_by_request(&self) -> bool {
         self.state.stop.is_some() || self.state.steps.terminated || self.state.steps.killed
     }
 
-    /// Whether what is left in the pipes, when nobody is left to write to them, may go to the files: there is little of it.
+    /// Whether the rest in the pipes may go to the files, when no process is left that could write to them: it is
+    /// little.
     pub(super) fn has_room_for_the_rest(&self) -> Result<bool, KeeperError> {
         match self.output.held() {
             None | Some(Hold::Limit { .. }) => Ok(true),
-            // On a full disk the little that is free is for the records of the end.
+            // On a full disk the little space that is free is for the records of the end.
             Some(Hold::DiskFull) => Ok(self.folder.has_room_for_output()?),
             Some(Hold::LittleSpace { .. }) => {
                 let free = dir::free_space(self.run.dir())?;
@@ -367,7 +368,7 @@ impl Keeper {
         }
     }
 
-    /// Its output is complete now: unless it was told to end while it was held, nothing is missing.
+    /// The output is complete now: nothing is missing, unless the agent was told to end while its output was held.
     pub(super) fn settle_hold(&mut self) -> Result<(), KeeperError> {
         self.output.release();
         self.note_release()
@@ -419,7 +420,7 @@ mod tests {
             }
         }
 
-        /// The agent prints so much, a piece at a time, and it is moved as far as it may be.
+        /// The agent prints this many bytes, a piece at a time, and they are moved as far as allowed.
         fn print(&self, output: &mut Output, bytes: u64) -> Pumped {
             let mut last = Pumped::Nothing;
             for _ in 0..bytes / 1024 {
@@ -463,7 +464,7 @@ mod tests {
         rustix::io::write(&fixture.agent, b"more").unwrap();
         assert_eq!(output.pump(&fixture.handles, &fixture.run, told).unwrap(), Pumped::Moved);
         assert_eq!(output.end(), LIMIT + 4);
-        // Where nothing can be dropped it is held like an agent.
+        // Where nothing can be dropped, a command is held like an agent.
         output.cannot_drop = true;
         rustix::io::write(&fixture.agent, b"more").unwrap();
         let held = Pumped::Held(Hold::Limit { limit: LIMIT });

@@ -1,6 +1,7 @@
-//! What no hook tells: the agent's record of its own process is watched while a turn runs in a terminal, for its end, and
-//! while a message waits for the agent to be ready. So is the file of hooks that write to it without waking us. Nobody watches an idle session; where no inotify instance is to be had,
-//! the record is looked at twice a second.
+//! What no hook reports: the agent's record of its own process. It is watched while a turn runs in a terminal, for the
+//! end of the turn, and while a message waits for the agent to be ready. The file of hooks that write without waking
+//! the keeper is watched in the same way. An idle session is not watched. When no inotify instance is available, the
+//! record is looked at twice a second.
 
 use super::{Keeper, KeeperError};
 use jiff::Timestamp;
@@ -10,19 +11,19 @@ use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::notify::Watcher;
 use std::path::PathBuf;
 
-/// Without inotify.
+/// The interval without inotify.
 const LOOK_AGAIN_MS: u64 = 500;
 
 pub(super) struct OwnRecordWatch {
     /// The record; `None` where the file of the hooks is watched, which is read anyway.
     path: Option<PathBuf>,
     pub(super) watcher: Option<Watcher>,
-    /// When to look at it, whether or not it has changed.
+    /// When to look at the record, even if it has not changed.
     pub(super) due_ms: Option<u64>,
 }
 
 impl Keeper {
-    /// Folds in what the agent's own record tells, when it may tell something new.
+    /// Folds in what the agent's own record says, when it may say something new.
     pub(super) fn consult_own_record(&mut self) -> Result<(), KeeperError> {
         let message_waits =
             (!self.state.is_ready() || self.terminal.dialog.is_awaited()) && !self.state.mail.queue.is_empty();
@@ -34,7 +35,7 @@ impl Keeper {
         }
         let now_ms = since_boot_ms();
         if self.own_record.is_none() {
-            // Watch first, look afterwards: what is written in between wakes us.
+            // Watch first, look afterwards: what is written in between wakes the keeper.
             self.own_record = self.watch_own_record(now_ms);
         }
         let Some(watch) = self.own_record.as_mut().filter(|watch| watch.due_ms.is_some_and(|due| due <= now_ms)) else {
@@ -44,16 +45,16 @@ impl Keeper {
         let Some(path) = &watch.path else {
             return self.understand();
         };
-        // It is the agent's: where there is none to read, the hooks are all there is.
+        // It is the agent's file: when it cannot be read, the hooks are all there is.
         let Ok(record) = std::fs::read(path) else {
             return Ok(());
         };
-        // Read after the record: what the hooks told before the record changed is known now.
+        // Read after the record: what the hooks reported before the record changed is known now.
         self.understand()?;
         let Some(agent_feed) = self.reader.output() else {
             return Ok(());
         };
-        // By the clock that the agent reads, who has noted its own times.
+        // The time comes from the clock that the agent reads, because the record has the agent's own times.
         let told = agent_feed.own_record(&record, u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0));
         if let (Some(watch), Some(again_ms)) = (&mut self.own_record, told.again_in_ms) {
             watch.due_ms = Some(watch.due_ms.map_or(now_ms + again_ms, |due| due.min(now_ms + again_ms)));
@@ -66,7 +67,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The record has changed, or its neighbours have.
+    /// The record has changed, or a file next to it.
     pub(super) fn own_record_changed(&mut self) -> Result<(), KeeperError> {
         if let Some(watch) = &mut self.own_record {
             if let Some(watcher) = &watch.watcher {
@@ -78,8 +79,9 @@ impl Keeper {
     }
 
     pub(super) fn watch_own_record(&self, now_ms: u64) -> Option<OwnRecordWatch> {
-        if self.agent.tells_in_a_file() {
-            // We work in the session's folder. Its neighbours, which we write to ourselves, are not watched.
+        if self.agent.reports_in_a_file() {
+            // The working directory is the session's folder. Only this file is watched, because the keeper itself
+            // writes to the files next to it.
             let file = PathBuf::from(format!("runs/{}/hooks", self.run.number));
             let watcher = Watcher::new().ok().filter(|watcher| watcher.watch(&file).is_ok());
             return Some(OwnRecordWatch { path: None, watcher, due_ms: Some(now_ms) });

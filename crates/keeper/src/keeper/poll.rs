@@ -10,7 +10,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::time::Timespec;
 use std::io;
 
-/// What woke us.
+/// What woke the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
     Signals,
@@ -44,7 +44,7 @@ impl Keeper {
             tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000,
         });
-        // Only now: a timer may just have been made.
+        // Only now, because a timer may have been made just above.
         for (kind, handle, flags) in self.watched() {
             kinds.push(kind);
             fds.push(PollFd::from_borrowed_fd(handle, flags));
@@ -56,7 +56,7 @@ impl Keeper {
         Ok(kinds.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(kind, _)| kind).collect())
     }
 
-    /// Everything that may wake us.
+    /// Everything that may wake the keeper.
     pub(super) fn watched(&self) -> Vec<(Woken, BorrowedFd<'_>, PollFlags)> {
         let named = |name| self.handles.get(name).map(AsFd::as_fd);
         let own_record = self.own_record.as_ref().and_then(|watch| watch.watcher.as_ref());
@@ -84,7 +84,7 @@ impl Keeper {
             watched.extend(sources.into_iter().map(|source| (Woken::Output, source.as_fd(), PollFlags::IN)));
         }
         watched.extend(self.input.sink(&self.handles).map(|sink| (Woken::Room, sink.as_fd(), PollFlags::OUT)));
-        // Newest first, so that one who leaves does not change the number of one still to be heard.
+        // Newest first, so that the removal of a client does not change the index of one that is still to be handled.
         for (index, client) in self.clients.list().iter().enumerate().rev() {
             let behind = if Clients::is_behind(client) { PollFlags::OUT } else { PollFlags::empty() };
             watched.push((Woken::Client(index), client.socket.as_fd(), PollFlags::IN | behind));

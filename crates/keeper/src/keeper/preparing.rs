@@ -1,8 +1,10 @@
-//! Before an agent goes on by itself with a conversation whose last process did not end well: its transcript is repaired and copied, tools
-//! that outlived it are ended, and nobody else may be writing to it.
+//! What is done before an agent continues by itself with a conversation whose last process did not end well: its
+//! transcript is repaired and copied, tools that outlived the process are ended, and no other process may be writing to
+//! it.
 //!
-//! All that is above us, and done by a process of its own (`__prepare`). It has a copy of our lock: should we be killed, the next keeper
-//! begins when it is done. What it did is its answer, in a file that exists only in memory, and noted by us.
+//! All this belongs to a higher layer, and a process of its own does it (`__prepare`). That process has a copy of the
+//! keeper's lock: if the keeper is killed, the next keeper begins when the process is done. The process reports what it
+//! did in a file that exists only in memory, and the keeper notes it.
 
 use super::errand::{Ended, Errand};
 use super::{Keeper, KeeperError};
@@ -15,10 +17,10 @@ use ostler_sys::process::{Identity, Pidfd};
 use rustix::fd::{AsFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 
-/// The name of the descriptor with our lock, which it only has to have.
+/// The name of the descriptor with the keeper's lock, which the process only has to keep open.
 const LOCK: &str = "lock";
 
-/// How soon it is looked again for another writer whose process nobody knows.
+/// How soon to look again for another writer whose process is not known.
 const LOOK_AGAIN_MS: u64 = 5000;
 
 /// What was done.
@@ -28,7 +30,7 @@ pub struct Answer {
     pub repaired: Vec<Repaired>,
     /// What a person should know.
     pub alarms: Vec<String>,
-    /// Somebody else has the conversation, and nothing was done.
+    /// Another process has the conversation, and nothing was done.
     pub other: Option<Other>,
 }
 
@@ -46,7 +48,7 @@ pub struct Repaired {
 pub struct Other {
     /// In words.
     pub words: String,
-    /// When it is known.
+    /// When the process is known.
     pub process: Option<Identity>,
 }
 
@@ -55,11 +57,11 @@ pub struct Other {
 pub(super) enum Preparing {
     #[default]
     NotBegun,
-    /// By this process, which answers here.
+    /// This process prepares it and answers here.
     Runs(Errand),
-    /// This one has the conversation.
+    /// This process has the conversation.
     Held(OwnedFd),
-    /// Somebody has it; looked at again then.
+    /// An unknown process has the conversation; looked at again at this time.
     HeldUntil(u64),
     Done,
 }
@@ -76,7 +78,7 @@ impl Preparing {
 }
 
 impl Keeper {
-    /// Whether the next run may begin. What has to be done first is begun.
+    /// Whether the next run may begin. Starts what has to be done first.
     pub(super) fn is_prepared(&mut self) -> Result<bool, KeeperError> {
         match self.preparing {
             Preparing::Done => return Ok(true),
@@ -97,7 +99,7 @@ impl Keeper {
                 pause::at(Point::PreparingStarted);
                 Ok(false)
             }
-            // Where there is no process for it, there is hardly one for the agent.
+            // When no process can be started for it, probably none can be started for the agent either.
             Err(error) => {
                 self.alarm_once(format!("cannot look at the conversation before it goes on: {error}"))?;
                 Ok(true)
@@ -105,18 +107,18 @@ impl Keeper {
         }
     }
 
-    /// An agent that has ended well leaves its conversation as it wants it.
+    /// An agent that has ended well leaves its conversation in good order.
     fn needs_care(&self) -> bool {
         let well = self.state.exit().is_some_and(|exit| exit.code == Some(0))
             && self.state.last_turn().is_none_or(|end| end.verdict != Verdict::Failed);
         self.record.plan.speaks().converses() && !well
     }
 
-    /// The process has ended, or the one that had the conversation has.
+    /// The process that prepares has ended, or the one that had the conversation.
     pub(super) fn preparing_changed(&mut self) -> Result<(), KeeperError> {
         let errand = match std::mem::take(&mut self.preparing) {
             Preparing::Runs(errand) => errand,
-            // The process that had it is gone, and it is looked again.
+            // The process that had the conversation is gone, so the keeper looks again.
             Preparing::Held(_) | Preparing::NotBegun | Preparing::HeldUntil(_) => return Ok(()),
             Preparing::Done => {
                 self.preparing = Preparing::Done;
@@ -150,7 +152,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// There is no next run: `resume` takes the same care.
+    /// There is no next run: `resume` makes the same preparations.
     pub(super) fn stop_preparing(&mut self) -> Result<(), KeeperError> {
         if let Preparing::Runs(errand) = std::mem::take(&mut self.preparing) {
             errand.kill()?;

@@ -1,23 +1,23 @@
-//! Writes down how far the session has been understood, so that a reader of a long one need not begin at its beginning.
-//! It is derived from the journal and the output: when it cannot be written, readers only read more.
+//! Records how far the session has been understood, so that a reader of a long session does not have to begin at its
+//! beginning. The record is derived from the journal and the output: when it cannot be written, readers only read more.
 
 use super::Keeper;
 use ostler_store::progress;
 use ostler_sys::clock::since_boot_ms;
 
-/// What a reader may have to read again: so much of the journal, and so much output.
+/// How many bytes of the journal, and of the output, a reader may have to read again.
 const JOURNAL: u64 = 16 * 1024;
 const OUTPUT: u64 = 32 * 1024;
-/// While output comes without a pause, not more often than this.
+/// The shortest pause between two records while output comes continuously.
 const PAUSE_MS: u64 = 20;
 
-/// What was written down last.
+/// The progress that was written last.
 #[derive(Default)]
 pub(super) struct Noted {
-    /// Lines of the journal that could not be read, which belong to what is understood.
+    /// Lines of the journal that could not be read; their number is a part of the progress.
     bad_lines: u32,
     output: u64,
-    /// How long it was. A long one is written less often.
+    /// The size of the record. A long record is written less often.
     size: u64,
     at_ms: u64,
 }
@@ -27,14 +27,14 @@ impl Noted {
         Noted { bad_lines, ..Noted::default() }
     }
 
-    /// Whether a reader would have to read much: so much of the journal, and of the output up to here.
+    /// Whether a reader would have to read much: this many bytes of the journal, and the output up to here.
     fn is_due(&self, journal_behind: u64, heard: u64) -> bool {
         let journal_due = journal_behind >= JOURNAL.max(self.size);
         let output_due = heard.saturating_sub(self.output) >= OUTPUT.max(4 * self.size);
         journal_due || output_due
     }
 
-    /// It was written now, up to here. `None`: it could not be, and is tried again when there is more.
+    /// Progress was written now, up to here. `None`: it could not be written, and is tried again when there is more.
     fn wrote(&mut self, heard: u64, size: Option<u64>, now_ms: u64) {
         (self.output, self.at_ms) = (heard, now_ms);
         self.size = size.unwrap_or(self.size);
@@ -44,7 +44,7 @@ impl Noted {
 impl Keeper {
     pub(super) fn note_progress_when_due(&mut self) {
         let heard = self.reader.position();
-        // What is not on the disk yet is not in the journal.
+        // Entries that are not on the disk yet are not in the journal.
         let can = self.journal.is_written() && self.output.held().is_none();
         if !can || !self.noted.is_due(self.journal.behind(), heard) {
             return;
@@ -76,7 +76,7 @@ mod tests {
         noted.wrote(OUTPUT, Some(10 * OUTPUT), 1000);
         assert!(!noted.is_due(JOURNAL, 2 * OUTPUT), "it is long by now");
         assert!(noted.is_due(10 * OUTPUT, 0) && noted.is_due(0, 41 * OUTPUT));
-        // One that could not be written counts as written until there is more.
+        // A record that could not be written counts as written until there is more.
         noted.wrote(41 * OUTPUT, None, 2000);
         assert!(!noted.is_due(0, 41 * OUTPUT));
     }

@@ -1,14 +1,15 @@
-//! Typing a message into a prompt that has to be seen: the agent does not tell when it takes messages.
+//! Typing a message into a prompt that has to be seen on the screen: the agent does not report when it accepts
+//! messages.
 //!
-//! The race this solves: keys that are typed before the prompt is there are lost, and a return that meets a dialog answers
-//! it. So a message is typed when the prompt is seen to be empty and no turn runs; the return is pressed when the text is
-//! seen in the prompt; and it counts as delivered when it is found in the agent's transcript. Until then it waits, and
-//! [`Event::MessageWaits`] says why.
+//! The race this solves: keys that are typed before the prompt is there are lost, and a return that goes to a dialog
+//! answers the dialog. So a message is typed when the prompt is seen to be empty and no turn runs; the return is
+//! pressed when the text is seen in the prompt; and the message counts as delivered when it is found in the agent's
+//! transcript. Until then it waits, and [`Event::MessageWaits`] has the reason.
 //!
-//! Only the return sends a message. Everything before it can be done again, by anyone who looks at the screen; and the return
-//! itself while the text is still seen in the prompt long after it: an empty prompt takes no notice of a second one. What was
-//! put in, and under which name, is in the run's own files. So a keeper that is killed anywhere here is replaced by one that
-//! sees how far it got.
+//! Only the return sends a message. Everything before it can be repeated by any keeper that looks at the screen. The
+//! return itself can be repeated while the text is still in the prompt long after it: a second return in an empty
+//! prompt does nothing. What was put in, and under which name, is in the run's own files. So a keeper that is killed at
+//! any point here is replaced by one that sees how far the message has come.
 
 use super::{Keeper, KeeperError};
 use ostler_agents::prompt::Seen;
@@ -21,40 +22,40 @@ use ostler_sys::pause::{self, Point};
 use ostler_view::proof;
 use ostler_view::proof::Kept;
 
-/// How long a text is seen before return is pressed. The agent with the longest memory takes keys for one paste that come
-/// within 120 ms of each other.
+/// How long a text must have been visible before return is pressed. Agents treat keys that come close together as one
+/// paste; the longest such interval is 120 ms.
 const PAUSE_MS: u64 = 400;
-/// A text that does not show up in the prompt by then is typed again: it is neither there nor was it sent. And return is
-/// pressed again when the text is still there.
+/// A text that does not appear in the prompt within this time is typed again: it is neither in the prompt nor was it
+/// sent. Return is pressed again when the text is still in the prompt after this time.
 const AGAIN_MS: u64 = 10_000;
-/// So often is either done.
+/// How often each of the two is done.
 const ATTEMPTS: u32 = 3;
-/// The first pause between two looks into the transcript, which grows to the last; and for how long it is looked into without
+/// The first and the longest pause between two looks into the transcript, and for how long the keeper looks without
 /// anything being drawn.
 const FIRST_MS: u64 = 250;
 const LAST_MS: u64 = 5000;
 const UNPROMPTED_MS: u64 = 60_000;
-/// A message that was sent and is not found for so long is told.
+/// A message that was sent but not found is reported after this time.
 const TOLD_MS: u64 = 30_000;
-/// No prompt for so long is told as well.
+/// A missing prompt is reported after this time.
 const UNSEEN_MS: u64 = 30_000;
-/// A conversation that has no name by then gets none.
+/// A conversation that has no id after this time is treated as one without an id.
 const NAMED_MS: u64 = 10_000;
 /// Ctrl-U. An agent that was interrupted may have put the last message back into its prompt.
 const CLEAR_LINE: &[u8] = b"\x15";
 
-/// How far the message is that is being typed, as far as it is not in the files.
+/// The progress of the message that is being typed, as far as it is not in the files.
 #[derive(Debug, Default)]
 pub(super) struct Prompting {
-    /// Since when there is no prompt to be seen.
+    /// Since when no prompt is seen.
     unseen_ms: Option<u64>,
-    /// Since when the text is wholly typed, and since when the return is pressed.
+    /// Since when the text is completely typed, and (`sent_ms`) since when the return is pressed.
     typed_ms: Option<u64>,
-    /// Since when it is seen in the prompt.
+    /// Since when the text is seen in the prompt.
     shown_ms: Option<u64>,
     sent_ms: Option<u64>,
-    /// When the transcript was looked into last, how much had been drawn by then, and after which pause it is looked into
-    /// again if nothing is drawn.
+    /// When the transcript was looked into last, how much had been drawn by then, and after which pause it is looked
+    /// into again if nothing is drawn.
     looked_ms: u64,
     drawn: u64,
     pause_ms: u64,
@@ -66,7 +67,7 @@ impl Keeper {
         self.record.plan.mode() == Mode::Terminal && self.agent.prompt().is_some()
     }
 
-    /// Whether the prompt takes the next message now. When it does not, why is noted.
+    /// Whether the prompt takes the next message now. When it does not, the reason is noted.
     pub(super) fn prompt_takes(&mut self) -> Result<bool, KeeperError> {
         let Some(seen) = self.see_prompt()? else {
             return Ok(false);
@@ -78,14 +79,14 @@ impl Keeper {
             && let Some(interrupted_ms) = self.state.interrupt.last_sent_ms()
             && self.text_of(last)?.is_some_and(|text| seen.shows(&text))
         {
-            // Once for each interrupt: what is still there then is somebody else's.
+            // Once for each interrupt: text that is still there after that was typed by a person.
             self.put_in(&format!("clear-{interrupted_ms}"), CLEAR_LINE.to_vec())?;
             self.input.pump(&self.handles)?;
         }
         let why = self.why_not(&seen);
         let no_prompt = seen.typed.is_none() || seen.begins && self.awaits_copy();
         if no_prompt && !seen.dialog && !seen.working {
-            // An agent that starts has no prompt for a while.
+            // A starting agent has no prompt for a while.
             let (now, unseen_ms) =
                 (since_boot_ms(), *self.terminal.prompting.unseen_ms.get_or_insert_with(since_boot_ms));
             if now < unseen_ms + UNSEEN_MS {
@@ -103,8 +104,8 @@ impl Keeper {
         seen.is_ready() && !(seen.begins && self.awaits_copy())
     }
 
-    /// Whether the conversation that this session is a copy of has not been copied yet. What is typed before that would begin
-    /// another one, which knows nothing of it.
+    /// Whether the conversation that this session is a copy of has not been copied yet. Text that is typed before that
+    /// would begin another conversation, without the copied one.
     fn awaits_copy(&self) -> bool {
         self.session.fork.is_some() && self.record.run == 1 && self.state.native_id.is_none()
     }
@@ -120,7 +121,7 @@ impl Keeper {
         Ok(Some(length))
     }
 
-    /// Goes on with the message that is being typed. True when something was noted or put in.
+    /// Continues with the message that is being typed. True when something was noted or put in.
     pub(super) fn type_by_sight(&mut self) -> Result<bool, KeeperError> {
         if !self.types_by_sight() {
             return Ok(false);
@@ -144,14 +145,14 @@ impl Keeper {
             return self.confirm(message, &text);
         }
         if self.state.stop.is_some() {
-            // Nothing more is typed into what is to end.
+            // Nothing more is typed into a session that is to end.
             return self.take_back_typed(message);
         }
         let name = self.attempt(message);
         if self.input.received(&name) == 0 {
             return Ok(self.prompt_takes()? && self.put_text(&name, &text)?);
         }
-        // A predecessor may have been killed in the middle of it.
+        // A predecessor may have been killed in the middle of the text.
         self.put_in(&name, self.agent.keys(&text).at_once)?;
         self.input.pump(&self.handles)?;
         if !self.input.is_taken() {
@@ -160,7 +161,7 @@ impl Keeper {
         self.send_typed(message, &text)
     }
 
-    /// An agent that tells of its turns does not tell that its prompt is there.
+    /// An agent that reports its turns does not report that its prompt is there.
     fn see_it_ready(&mut self) -> Result<bool, KeeperError> {
         let waits = self.state.is_running() && self.state.stop.is_none() && !self.state.mail.queue.is_empty();
         if !waits || self.state.is_ready() || self.record.plan.speaks() != Speaks::Hooks || !self.prompt_takes()? {
@@ -178,7 +179,7 @@ impl Keeper {
             return Ok(false);
         };
         if seen.shows(text) && !seen.working && !seen.dialog {
-            // An agent takes a return that follows a paste closely for a part of it.
+            // An agent takes a return that follows a paste closely as a part of the paste.
             let pressed_ms = *self.terminal.prompting.shown_ms.get_or_insert(now) + PAUSE_MS;
             if now < pressed_ms {
                 self.wake_by(pressed_ms);
@@ -188,7 +189,7 @@ impl Keeper {
         }
         self.terminal.prompting.shown_ms = None;
         if seen.is_ready() {
-            // Somebody has sent or removed it, or it never arrived.
+            // A person has sent or removed the text, or it never arrived.
             if self.has_arrived(message)? {
                 return self.delivered(message);
             }
@@ -235,8 +236,8 @@ impl Keeper {
             if self.has_arrived(message)? {
                 return self.delivered(message);
             }
-            // What is for the program itself is in no transcript, and a conversation without a name cannot be looked into:
-            // there the screen is all there is.
+            // Text for the program itself is in no transcript, and a conversation without an id cannot be looked into:
+            // in both cases there is only the screen.
             let nameless = self.conversation_name().is_none() && now >= sent_ms + NAMED_MS;
             if left && (text.starts_with(['/', '!']) || nameless) {
                 return self.delivered(message);
@@ -265,7 +266,8 @@ impl Keeper {
         Ok(false)
     }
 
-    /// The agent is gone: what was sent and is in its transcript was delivered, everything else waits again.
+    /// The agent is gone: a message that was sent and is in the transcript was delivered; any other message waits
+    /// again.
     pub(super) fn settle_typed(&mut self) -> Result<(), KeeperError> {
         let Some(message) = self.state.feeding().filter(|_| self.types_by_sight()) else {
             return Ok(());
@@ -304,7 +306,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Whether the agent has it, by its own transcript.
+    /// Whether the message is in the agent's own transcript.
     fn has_arrived(&mut self, message: Message) -> Result<bool, KeeperError> {
         self.name_conversation()?;
         let mark = proof::mark_of(self.agent, &self.folder, Mode::Terminal, message)?;
@@ -336,27 +338,27 @@ impl Keeper {
         self.presses(message) > 0
     }
 
-    /// How often return was pressed for it.
+    /// How often return was pressed for the message.
     fn presses(&self, message: Message) -> u32 {
         (1..=ATTEMPTS).take_while(|&time| self.input.received(&sent_name(message, time)) > 0).count() as u32
     }
 
-    /// How often it was typed.
+    /// How often the message was typed.
     fn attempts(&self, message: Message) -> u32 {
         (1..=ATTEMPTS).take_while(|&attempt| self.input.received(&attempt_name(message, attempt)) > 0).count() as u32
     }
 
-    /// The name under which it is being typed.
+    /// The name under which the message is being typed.
     fn attempt(&self, message: Message) -> String {
         attempt_name(message, self.attempts(message).max(1))
     }
 
-    /// Why a message cannot be typed into what is seen; `None` when it will be soon.
+    /// Why a message cannot be typed into what is seen on the screen; `None` when it soon can be.
     fn why_not(&self, seen: &Seen) -> Option<String> {
         let (agent, id) = (self.agent.name(), self.session.id);
         match &seen.typed {
             _ if seen.dialog => Some(dialog(agent, id.as_str())),
-            // Its turn is what it waits for.
+            // The message only waits for the end of the turn.
             _ if seen.working => None,
             Some(typed) if !typed.is_empty() => {
                 Some(format!("{agent}'s prompt contains other text; send or clear it: ostler attach {id}"))
@@ -385,7 +387,7 @@ fn attempt_name(message: Message, attempt: u32) -> String {
     }
 }
 
-/// The return that sends it.
+/// The name of the return that sends the message.
 fn sent_name(message: Message, time: u32) -> String {
     match time {
         1 => format!("message-{}-sent", message.n),

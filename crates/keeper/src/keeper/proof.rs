@@ -1,8 +1,7 @@
 //! The proof that a turn is saved: it is found in the agent's own transcript or database.
 //!
-//! Agents write late (up to about 100 ms after it has announced the end of the turn), so the transcript is watched
-//! until the proof is there or the time is up: with inotify where an instance is to be had, else by looking again and
-//! again.
+//! Agents write late (up to about 100 ms after the end of the turn is reported), so the transcript is watched until the
+//! proof is found or the time is up: with inotify if an instance is available, otherwise by looking repeatedly.
 
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
@@ -13,7 +12,7 @@ use ostler_sys::pause::{self, Point};
 use ostler_view::proof::{self, Kept};
 use std::io;
 
-/// Without inotify.
+/// The interval without inotify.
 const LOOK_AGAIN_MS: u64 = 20;
 
 /// The proof of one turn after the other.
@@ -27,19 +26,20 @@ struct Open {
     watcher: Option<Watcher>,
 }
 
-/// What a look came to.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Looked {
     Settled(Saved),
-    /// It is not there yet; at this moment there is another look, if nothing is written before.
+    /// The turn is not there yet; the next look is at this time, if nothing is written before.
     Again(u64),
 }
 
 impl Proof {
-    /// Watches where the conversation is kept. Before the look: what is written in between wakes us.
+    /// Watches the place where the conversation is stored. This comes before the look, so that what is written in
+    /// between wakes the keeper.
     ///
-    /// It is the folder of the transcript that is watched: the file itself may not exist yet. A database is other
-    /// conversations' too, and a process that was woken by each of their writes would come to nothing else.
+    /// The folder of the transcript is watched, because the file itself may not exist yet. A database is not watched:
+    /// it has other conversations too, and each write to them would wake the keeper.
     fn watch(&mut self, kept: &Kept) {
         self.open.get_or_insert_with(|| Open {
             watcher: match kept {
@@ -49,7 +49,7 @@ impl Proof {
         });
     }
 
-    /// Whether the turn was found in the last look, which decides unless there is time for another.
+    /// Takes the result of the last look, which decides unless there is time for another.
     fn looked(&mut self, found: bool, until_ms: u64, now_ms: u64) -> Looked {
         let saved = if found {
             Saved::Verified
@@ -63,12 +63,12 @@ impl Proof {
         Looked::Settled(saved)
     }
 
-    /// What to poll for something being written.
+    /// What to poll for changes.
     pub fn watcher(&self) -> Option<&Watcher> {
         self.open.as_ref().and_then(|open| open.watcher.as_ref())
     }
 
-    /// Something was written: the next look may find it.
+    /// Something was written: the next look may find the turn.
     pub fn changed(&self) -> io::Result<()> {
         match self.watcher() {
             Some(watcher) => watcher.changed().map(drop),
@@ -107,8 +107,9 @@ impl Keeper {
         Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
     }
 
-    /// Somebody goes over to another conversation in the middle of a run (`native_id` is its name): whether the last turn
-    /// of this one is saved has to be seen now, in its own transcript, which is complete when the next one begins.
+    /// The agent changes to another conversation in the middle of a run (`native_id` is the id of the new one). Whether
+    /// the last turn of the old conversation is saved has to be checked now, in its own transcript, which is complete
+    /// when the new conversation begins.
     pub(super) fn prove_before_leaving(&mut self, native_id: &str) -> Result<(), KeeperError> {
         let leaves = self.state.native_id.as_deref().is_some_and(|now| now != native_id);
         let open = self.state.last_turn().is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
@@ -133,7 +134,7 @@ mod tests {
         let kept = Kept::File { path: path.clone(), from: 0 };
         proof.watch(&kept);
         let again = proof.looked(false, 5000, 1000);
-        // Where inotify has no instance left, it is looked at again and again.
+        // When no inotify instance is left, the transcript is looked at repeatedly.
         let due = if proof.watcher().is_some() { 5000 } else { 1000 + LOOK_AGAIN_MS };
         assert_eq!(again, Looked::Again(due));
         if let Some(watcher) = proof.watcher() {

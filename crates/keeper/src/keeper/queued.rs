@@ -1,7 +1,7 @@
 //! A session whose program waits to be started (`crate::later`).
 //!
-//! Whether it was started is in one file, which either the waiting process or we publish: a program that was withdrawn has run nothing,
-//! and one that has begun is stopped like any other.
+//! Whether the program was started is in one file, which is published either by the waiting process or by the keeper.
+//! So a program that was withdrawn has not run at all, and one that has begun is stopped like any other.
 
 use super::{About, Keeper, KeeperError, entry};
 use crate::control::{self, Order};
@@ -12,7 +12,7 @@ use ostler_sys::pause::{self, Point};
 use rustix::fd::OwnedFd;
 
 impl Keeper {
-    /// Notes what has become of a program that had to wait.
+    /// Notes whether a program that had to wait was started or withdrawn.
     pub(super) fn look_at_claim(&mut self) -> Result<(), KeeperError> {
         if !self.state.is_queued() {
             return Ok(());
@@ -20,7 +20,7 @@ impl Keeper {
         match self.run.claim()? {
             None => Ok(()),
             Some(Claim::Begun { at, ms }) => {
-                // It runs since then, whenever we are told.
+                // It has been running since that time, however late the keeper learns of it.
                 let noted = entry(self.record.run, About::default(), Event::Begun);
                 self.write(ostler_core::event::Entry { at, ms, ..noted })?;
                 pause::at(Point::BeginNoted);
@@ -30,7 +30,7 @@ impl Keeper {
         }
     }
 
-    /// Withdraws the program, unless it was started in this moment.
+    /// Withdraws the program, unless it has just been started.
     pub(super) fn withdraw(&mut self) -> Result<(), KeeperError> {
         let claim = Claim::Never { reason: "it was withdrawn from its queue".to_owned(), stopped: true };
         self.folder.even_when_full(|| self.run.publish_claim(&claim))?;
@@ -38,8 +38,8 @@ impl Keeper {
         self.look_at_claim()
     }
 
-    /// The slot of its queue is held until the session has ended, also between two processes of it. The holder keeps it as well; one that
-    /// has just died is replaced by one that gets all that we have.
+    /// The slot of its queue is held until the session has ended, also between two of its processes. The holder keeps
+    /// it as well; the replacement of a holder that has just died gets all descriptors of the keeper.
     pub(super) fn keep_slot(&mut self, slot: OwnedFd) {
         pause::at(Point::SlotReceived);
         if let Some(line) = self.handles.get(handles::HOLDER_LINE) {

@@ -1,7 +1,8 @@
-//! What the agent tells, read into facts: its output (or what its hooks tell), and its standard error where that tells of retries.
+//! Reads what the agent reports and turns it into facts: its output (or what its hooks write), and its standard error
+//! if retries are reported there.
 //!
-//! Bytes that are not understood stay in the files. A reader begins where the running turn begins, so that it knows as much about
-//! it as its predecessor did, and tells only what the journal does not have.
+//! Bytes that are not understood stay in the files. A reader begins where the running turn begins, so that it knows as
+//! much about the turn as its predecessor did, and returns only facts that are not in the journal.
 
 use super::{About, Keeper, KeeperError};
 use ostler_agents::{Agent, decoder};
@@ -16,8 +17,8 @@ use ostler_sys::clock;
 use ostler_sys::dir::Dir;
 use ostler_view::agent_feed::AgentFeed;
 
-/// How often a line without end is noted: a reader reads what is not understood yet, and of such a line that would be more and
-/// more.
+/// After how many bytes a line without end is noted again: a client reads everything that is not understood yet, and
+/// with such a line that would become more and more.
 const LONG_LINE_NOTED: u64 = 64 << 20;
 
 #[derive(Default)]
@@ -26,7 +27,7 @@ pub(super) struct Reader {
     errors: Option<AgentFeed>,
 }
 
-/// What is read.
+/// What can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Output,
@@ -34,7 +35,7 @@ pub(super) enum Source {
 }
 
 impl Reader {
-    /// A reader for this agent. A command tells nothing.
+    /// A reader for this agent. A command reports nothing.
     pub fn of(agent: &'static dyn Agent, session: &Session, plan: &Plan, state: &State) -> Reader {
         let output = decoder::agent_feed(agent, plan.speaks())
             .map(|source| AgentFeed::from(state.output.turn_begins, source, state, session));
@@ -67,7 +68,7 @@ impl Reader {
         self.output.as_mut()
     }
 
-    /// Whether the output tells anything.
+    /// Whether anything is read from the output.
     pub fn hears_output(&self) -> bool {
         self.output.is_some()
     }
@@ -77,17 +78,17 @@ impl Reader {
         self.output.as_ref().map_or(0, AgentFeed::position)
     }
 
-    /// The same, with what is to be remembered there.
+    /// The same, with the state to remember at that position.
     pub fn heard(&self, run: u32) -> Option<Heard> {
         self.output.as_ref().and_then(|output| output.heard(run))
     }
 
-    /// The agent's names for what it has said in a turn that is not over.
+    /// The agent's ids of what it has said in a turn that is not over.
     pub fn messages_so_far(&self) -> Vec<String> {
         self.output.as_ref().map(AgentFeed::messages_so_far).unwrap_or_default()
     }
 
-    /// A line without end that has come far beyond what is noted of it.
+    /// A line without end that has grown far beyond what is noted of it.
     fn long_line(&self, known: u64) -> Option<LongLine> {
         self.output.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED)
     }
@@ -101,7 +102,7 @@ impl Keeper {
             return Ok(());
         };
         while let Some(told) = self.reader.read(Source::Output, &mut pieces)? {
-            self.heed_facts(told)?;
+            self.apply_facts(told)?;
         }
         let known = self.state.output.long_line.map_or(0, |line| line.to);
         match self.reader.long_line(known) {
@@ -127,11 +128,12 @@ impl Keeper {
         Ok(())
     }
 
-    fn heed_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {
+    fn apply_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {
         let mut told = told.into_iter().peekable();
         while let Some((end, fact)) = told.next() {
             if let Fact::ReplyDue { name, line } = fact {
-                // Until a later event is noted, the process that keeps it after us finds it again and puts only what is missing.
+                // Until a later event is noted, a replacement keeper finds this again, and puts in only what is
+                // missing.
                 self.put_in(&name, line)?;
                 continue;
             }
@@ -146,7 +148,8 @@ impl Keeper {
             if let Fact::Native { id } = &fact {
                 self.go_over_to(id)?;
             }
-            // A line is understood with the last that it tells: killed before that, we are told again.
+            // A line is understood only with the last of its facts: a keeper that is killed before that has a
+            // replacement that reads the line again.
             let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
             if let Some(event) = event_of(fact.resolved(clock::now()), &self.state) {
                 self.note_about(About { out, ..About::default() }, event)?;
@@ -204,7 +207,7 @@ mod tests {
         assert_eq!(new_facts(&mut first, &run), []);
         file.write_all(b"o\n").unwrap();
         assert_eq!(new_facts(&mut first, &run), [named(8, "two")]);
-        // It was killed after it had noted the first.
+        // As if the first reader was killed after it had noted the first line.
         assert_eq!(new_facts(&mut reader(4), &run), [named(8, "two")]);
         assert!(!first.hears_output() && first.open(Source::Output, &run).unwrap().is_none());
     }

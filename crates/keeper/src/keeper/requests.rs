@@ -14,8 +14,8 @@ impl Keeper {
     pub(super) fn work_inbox(&mut self) -> Result<(), KeeperError> {
         let (requests, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
         for Placed { request, at, end } in requests {
-            // A request about a process does not carry over to the next one; a message does.
-            // The next run of a session that goes on by itself is to its clients the same one.
+            // A request about a process does not carry over to the next process; a message does. For clients, the next
+            // run of a session that continues by itself is the same run.
             let since = self.record.continues.unwrap_or(self.record.run);
             let stale = !(since..=self.record.run).contains(&request.run)
                 && !matches!(
@@ -34,7 +34,7 @@ impl Keeper {
                 event,
             )?;
             if is_stop {
-                // Before any signal: whatever happens now, nothing resurrects this session.
+                // Synced before any signal: from here on this session is not started again, whatever happens.
                 self.journal.sync()?;
                 pause::at(Point::StopSynced);
             }
@@ -42,7 +42,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// How far the agent has been heard, which places what people say among what it says.
+    /// How far the agent's output has been understood; this gives what people say its place within the output.
     pub(super) fn heard(&self) -> Option<u64> {
         self.reader.hears_output().then_some(self.state.output.understood)
     }
@@ -112,7 +112,7 @@ impl Keeper {
         if answer.always && always.is_none() {
             return Ok(refused("it offers nothing to allow for longer; allow it once, without --always".to_owned()));
         }
-        // A job reads the answer where it was written: in its inbox.
+        // A job reads the answer in its inbox, where it was written.
         if self.session.job.is_none() {
             let Some(bytes) = self.agent.answer(&ask, answer) else {
                 return Ok(refused("it takes no text with that; use --allow or --deny alone".to_owned()));
@@ -137,7 +137,7 @@ impl Keeper {
     }
 }
 
-/// What the answer to a question is called among what goes into the agent: there is room for one.
+/// The name of an answer in the agent's input. One name for each question, so that only one answer is put in.
 pub(super) fn answer_name(ask: &Ask) -> String {
     format!("answer-{}", ask.request)
 }

@@ -1,5 +1,6 @@
-//! A turn that waits for the model's server, which the agent asks again and again. Most agents tell so in their output; one
-//! does on its standard error, which [`super::reader`] reads. A turn that does nothing else for too long becomes an alarm.
+//! A turn that waits for the model's server, to which the agent repeats its request. Most agents report this in their
+//! output; one reports it on its standard error, which [`super::reader`] reads. A turn that does nothing else for too
+//! long raises an alarm.
 
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
@@ -7,7 +8,7 @@ use ostler_core::limits::counted;
 use ostler_sys::clock::since_boot_ms;
 
 impl Keeper {
-    /// The only timer is that of a turn that retries now.
+    /// A timer runs only for a turn that retries now.
     pub(super) fn raise_retry_alarm_when_due(&mut self) -> Result<(), KeeperError> {
         let (Some(limit_ms), Some(retrying)) = (self.record.retry_alarm_ms, self.state.retrying()) else {
             return Ok(());

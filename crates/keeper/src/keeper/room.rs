@@ -1,11 +1,12 @@
 //! How much output may move.
 //!
-//! Two things bound it, so that a program that prints without end harms nobody else. A run may print `output_limit`: the
-//! oldest output of a command is dropped there, and an agent, whose every line counts, is held at its full pipe. And no
-//! session prints while less than `min_free_space` is free on the file system.
+//! Two limits bound it, so that a program that prints without end does no harm to others. A run may print
+//! `output_limit`: there the oldest output of a command is dropped, and an agent, of whose output every line matters,
+//! is held at its full pipe. And no session prints while less than `min_free_space` is free on the file system.
 //!
-//! The file system is asked again after a part of the room that it had, so that sessions that print at the same time do not
-//! go far below together. While output is held, and only then, a timer asks again, and reads the settings again.
+//! The file system is asked again after a part of the room that it had, so that several sessions that print at the same
+//! time do not go far below the limit together. Only while output is held, a timer asks again and reads the settings
+//! again.
 
 use super::streams::Hold;
 use crate::ReadBounds;
@@ -14,15 +15,16 @@ use ostler_core::record::Mode;
 use ostler_sys::dir::Space;
 use std::io;
 
-/// No more moves between two looks at the file system.
+/// The most that is moved between two looks at the file system.
 const MOST: u64 = 8 << 20;
-/// Where there is little room, so much at least.
+/// The least that is moved, where there is little room.
 const LEAST: u64 = 64 * 1024;
-/// Others may have filled the file system since the last look, if that was so long ago.
+/// After this time another program may have filled the file system, so the last look counts no more.
 const STALE_MS: u64 = 500;
-/// So much more may be written by a session that is to end, for the last words of its agent, or an eighth of a small limit.
+/// How much more a session that is to end may write, for the last output of its agent; at most an eighth of a small
+/// limit.
 const LAST_WORDS: u64 = 16 << 20;
-/// So much is dropped at once, or half of a small limit.
+/// The least that is dropped at once; at most half of a small limit.
 const LEAST_DROPPED: u64 = 4 << 20;
 
 pub(super) struct Room {
@@ -30,32 +32,32 @@ pub(super) struct Room {
     limit: Option<u64>,
     min_free: Option<u64>,
     settings: ReadBounds,
-    /// What may move before the file system is looked at again, and when it was looked at.
+    /// How much may move before the file system is looked at again, and when it was looked at.
     left: u64,
     looked_ms: u64,
     min_free_in_force: u64,
-    /// What a session that is to end has written below `min_free_space`, and whether it does.
+    /// How much a session that is to end has written below `min_free_space`, and whether it does so now.
     last_words: u64,
     spends_last_words: bool,
 }
 
-/// What the room of this moment depends on.
+/// What the room depends on at this moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
     pub ms: u64,
-    /// How much output is kept.
+    /// How much output is stored.
     pub kept: u64,
     /// Its oldest output may be dropped.
     pub drops_oldest: bool,
-    /// Somebody wants it to end, or its agent is done: what it says now is the end of what it has to say.
+    /// The session is to end, or its agent is done: its output now is the last.
     pub is_to_end: bool,
 }
 
-/// What may move.
+/// How much may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allowed {
     Bytes(u64),
-    /// Something, when so many bytes of the oldest output are dropped.
+    /// Something, once this many bytes of the oldest output are dropped.
     WhenDropped(u64),
     Nothing(Hold),
 }
@@ -80,7 +82,7 @@ impl Room {
         self.limit
     }
 
-    /// So much was written.
+    /// This many bytes were written.
     pub fn spend(&mut self, bytes: u64) {
         self.left = self.left.saturating_sub(bytes);
         if self.spends_last_words {
@@ -88,7 +90,7 @@ impl Room {
         }
     }
 
-    /// The limit of a terminal is another setting, and nobody waits there.
+    /// Reads the settings again. The limit of a terminal is another setting, and no output is held there.
     pub fn read_settings(&mut self) {
         if let Some(now) = (self.settings)() {
             self.min_free = now.min_free;
@@ -103,7 +105,7 @@ impl Room {
         self.left = 0;
     }
 
-    /// How much may move now. `held`: why nothing has so far. `space` asks the file system.
+    /// How much may move now. `held`: why nothing has moved so far. `space` asks the file system.
     pub fn allowed(
         &mut self,
         now: Now,
@@ -125,19 +127,19 @@ impl Room {
 
     fn look_at_disk(&mut self, now: Now, held: Option<Hold>, space: Space) {
         let min_free = self.min_free_of(space);
-        // Who was held goes on only when there is a little more, so that it is not held again at once.
+        // Output that was held continues only when there is a little more room, so that it is not held again at once.
         let more = if matches!(held, Some(Hold::LittleSpace { .. })) { (min_free / 8).min(64 << 20) } else { 0 };
         (self.looked_ms, self.min_free_in_force) = (now.ms, min_free);
         self.spends_last_words = false;
         self.left = match space.free.checked_sub(min_free + more) {
-            // A disk that is for us alone is filled to the end, and then it says so itself.
+            // Without `min_free_space` the disk is filled to the end; writing then fails with an error.
             _ if min_free == 0 => MOST,
             Some(spare) => (spare / 16).clamp(spare.min(LEAST), MOST),
             None => 0,
         };
         if self.left == 0 && now.is_to_end {
             self.spends_last_words = true;
-            // Half of what is there at most: the records of the end, and those of others, need room as well.
+            // At most half of what is free: the records of the end, and those of other sessions, need room as well.
             let last_words = LAST_WORDS.min(min_free / 8).min(space.free / 2);
             self.left = last_words.saturating_sub(self.last_words).min(MOST);
             if !ostler_store::room::has_for_output(space.free) {
@@ -150,20 +152,20 @@ impl Room {
         self.min_free.unwrap_or_else(|| default_min_free(space.total))
     }
 
-    /// Whether so much may be written beside the output.
+    /// Whether this many bytes may be written in addition to the output.
     pub fn leaves_min_free(&self, bytes: u64, space: Space) -> bool {
         let min_free = self.min_free_of(space);
         min_free == 0 || space.free.saturating_sub(bytes) >= min_free
     }
 
-    /// How much may be written before the limit of the run is reached. The output of a terminal is dropped when there is a
-    /// snapshot of its screen.
+    /// How much may be written before the limit of the run is reached. The output of a terminal is dropped when there
+    /// is a snapshot of its screen.
     fn below_limit(&self, now: Now) -> Allowed {
         let Some(limit) = self.limit.filter(|_| self.mode == Mode::Headless) else {
             return Allowed::Bytes(u64::MAX);
         };
         if now.kept >= limit && now.drops_oldest {
-            // Not too little at once: each time is an entry in the journal.
+            // Not too little at once: each drop is an entry in the journal.
             let part = (limit / 8).max((limit / 2).min(LEAST_DROPPED));
             return Allowed::WhenDropped(now.kept - (limit - part));
         }
@@ -203,11 +205,11 @@ mod tests {
         assert_eq!(room.allowed(NOW, None, free(116 * MIB)).unwrap(), Allowed::Bytes(MIB));
         room.spend(MIB - 1);
         assert_eq!(room.allowed(NOW, None, not_asked).unwrap(), Allowed::Bytes(1));
-        // Others have filled it, and every byte counts.
+        // Other programs have filled the disk: what was allowed before no longer counts.
         let later = Now { ms: NOW.ms + STALE_MS, ..NOW };
         let hold = Hold::LittleSpace { min_free: 100 * MIB };
         assert_eq!(room.allowed(later, None, free(100 * MIB)).unwrap(), Allowed::Nothing(hold));
-        // Held, it goes on when there is a little more than that.
+        // Held output continues when there is a little more than that.
         assert_eq!(room.allowed(later, Some(hold), free(101 * MIB)).unwrap(), Allowed::Nothing(hold));
         assert_eq!(
             room.allowed(later, Some(hold), free(200 * MIB)).unwrap(),
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(room.allowed(full, None, not_asked).unwrap(), held);
         let dropped = room.allowed(Now { drops_oldest: true, ..full }, None, not_asked).unwrap();
         assert_eq!(dropped, Allowed::WhenDropped(4 * MIB));
-        // One that is to end may say its last words.
+        // A session that is to end may write its last output.
         let ending = Now { is_to_end: true, ..full };
         assert_eq!(room.allowed(ending, None, not_asked).unwrap(), Allowed::Bytes(2 * MIB));
         let said = Now { kept: 18 * MIB, ..ending };

@@ -1,8 +1,8 @@
-//! A look at an agent's prompt, by a short-lived process of its own: the screen comes from untrusted bytes, and the memory
-//! that it takes to draw it is given back.
+//! A look at an agent's prompt, by a short-lived process of its own: the screen comes from untrusted bytes, and the
+//! memory for drawing it is freed when the process ends.
 //!
-//! A look is taken only while a message waits to be typed or confirmed, when the agent has drawn something and has come to
-//! rest, or has not come to rest for a while. Nothing is looked at while nothing is drawn.
+//! A look is taken only while a message waits to be typed or confirmed, when the agent has drawn something and the
+//! screen has come to rest, or has not come to rest for a while. Nothing is looked at while nothing is drawn.
 
 use super::inquiry::answer;
 use super::{Keeper, KeeperError};
@@ -21,28 +21,28 @@ use std::io::{self, Read, Seek, Write};
 const RUN: &str = "run";
 const ANSWER: &str = "answer";
 
-/// How long the screen must have been at rest. The agent with the longest memory takes keys for one paste that come within
-/// 120 ms of each other.
+/// How long the screen must have been at rest. Agents treat keys that come close together as one paste; the longest
+/// such interval is 120 ms.
 const REST_MS: u64 = 250;
-/// One that does not come to rest is looked at so often, at first and when it goes on for long.
+/// How often a screen that does not come to rest is looked at: at first, and when it goes on for long.
 const OFTEN_MS: u64 = 1000;
 const SELDOM_MS: u64 = 5000;
-/// So many looks are taken at the first pace.
+/// How many looks are taken at the first pace.
 const OFTEN: u32 = 60;
 
 /// What was seen last.
 #[derive(Debug, Default)]
 pub(super) struct ScreenWatch {
-    /// How much had been drawn when we last noticed, and when that changed.
+    /// How much had been drawn at the last check, and when that changed.
     drawn: u64,
     drawn_ms: u64,
-    /// Since when there is something that was not seen.
+    /// Since when there is something drawn that was not looked at.
     unseen_ms: Option<u64>,
     seen: Option<Look>,
     looks: u32,
 }
 
-/// What a look found, and how much had been drawn by then.
+/// The result of a look, and how much had been drawn by then.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Look {
     position: u64,
@@ -52,16 +52,16 @@ struct Look {
 /// What to do to see the screen.
 #[derive(Clone, Debug)]
 enum Sight {
-    /// Nothing: it has not changed since it was seen.
+    /// Nothing: the screen has not changed since the last look.
     Known(Seen),
-    /// It is to be looked at now.
+    /// The screen is to be looked at now.
     Due,
-    /// Not before then.
+    /// Not before this time.
     At(u64),
 }
 
 impl ScreenWatch {
-    /// What to do to see the screen, of which so much is drawn now.
+    /// What to do to see the screen. `drawn`: how much is drawn now.
     fn see(&mut self, drawn: u64, now: u64) -> Sight {
         if self.drawn != drawn || self.unseen_ms.is_none() {
             (self.drawn, self.drawn_ms) = (drawn, now);
@@ -87,8 +87,8 @@ impl ScreenWatch {
 }
 
 impl Keeper {
-    /// What the screen shows now; `None` when it is not time to look, or it could not be looked at. Asks to be woken when it
-    /// is time.
+    /// What the screen shows now; `None` when it is not time to look, or when the look failed. Sets a wake-up for the
+    /// time of the next look.
     pub(super) fn see_prompt(&mut self) -> Result<Option<Seen>, KeeperError> {
         let now = since_boot_ms();
         match self.terminal.screen.see(self.output.end(), now) {

@@ -10,7 +10,7 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_sys::socket;
 
 impl Keeper {
-    /// A client that finds no socket although we live has told us so.
+    /// A client has reported with a signal that it finds no socket although this keeper lives.
     pub(super) fn reopen_listener(&mut self) -> Result<(), KeeperError> {
         if self.folder.dir().stat("sock")?.is_none() {
             let listener = socket::open(self.folder.dir())?;
@@ -29,7 +29,7 @@ impl Keeper {
                 Ok(Some(wanted)) => wanted,
                 Ok(None) => return Ok(Handled::Something),
                 Err(_) => {
-                    // Gone, or not worth talking to. A window that it had goes back to the next client.
+                    // The client is gone, or its connection failed. The window goes back to the next client.
                     self.clients.remove(index);
                     self.follow_window()?;
                     return Ok(Handled::Something);
@@ -41,7 +41,7 @@ impl Keeper {
                     let refused = self.answer_to(&id)?;
                     self.clients.say(index, &Reply::Request { id, refused })?;
                 }
-                // A client sends no more before it is told that we have these.
+                // A client sends no more keys before these are acknowledged.
                 Wanted::Keys { position, keys } => {
                     self.take_keys(index, position, &keys)?;
                     return Ok(Handled::Keys);
@@ -49,15 +49,16 @@ impl Keeper {
                 Wanted::Window | Wanted::Attached => {
                     let newest = self.clients.move_to_front(index);
                     self.follow_window()?;
-                    // Said last: the process that hears it finds the program's window to be its own, and so noted in the files.
+                    // Sent last: a client that reads this reply finds that the program's window already has the
+                    // client's size, also in the files.
                     self.acknowledge_keys(newest)?;
-                    // It has another number now; what else it wants is heard at once in the next round.
+                    // The client has another index now; its next request is read in the next round.
                     return Ok(Handled::Something);
                 }
                 Wanted::Begun { slot } => {
                     if let Some(slot) = slot {
                         self.keep_slot(slot);
-                        // A waiting process of before does not listen.
+                        // A waiting process of an older version does not read the reply.
                         let _ = self.clients.say(index, &Reply::HasSlot);
                     }
                     self.look_at_claim()?;
@@ -70,7 +71,7 @@ impl Keeper {
         }
     }
 
-    /// What became of a request: granted, or refused and why.
+    /// The answer to a request: granted, or refused and why.
     fn answer_to(&self, request: &str) -> Result<Option<String>, KeeperError> {
         let unwritten = self.journal.unwritten().find(|entry| entry.request.as_deref() == Some(request));
         let answer = match unwritten {
@@ -87,7 +88,7 @@ impl Keeper {
         };
         match self.input.keys(&attached.name, position, keys) {
             Ok(received) => self.clients.acknowledge(index, received, since_boot_ms()),
-            // Asked for again when there is room.
+            // The client sends them again when there is room.
             Err(error) if error.is_full_disk() => self.output.disk_is_full(),
             Err(error) => return Err(error.into()),
         }

@@ -1,7 +1,7 @@
-//! The agent's output, from its pipes or its terminal into files, by the kernel's hand.
+//! The agent's output, moved from its pipes or its terminal into files by the kernel.
 //!
-//! A full disk stops the moving, and so do a limit and a disk that is nearly full ([`super::room`]). The agent then waits at a
-//! full pipe, nothing is lost, and it goes on when there is room.
+//! A full disk stops this, and so do a limit and a disk that is nearly full ([`super::room`]). The agent then waits at
+//! a full pipe, nothing is lost, and it continues when there is room.
 
 use crate::handles::{self, Handles};
 use jiff::{SignedDuration, Timestamp};
@@ -14,40 +14,41 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::fcntl_setpipe_size;
 use std::io;
 
-/// How many pieces are moved before we look at anything else.
+/// How many pieces are moved before the keeper looks at anything else.
 const TURNS: u32 = 16;
-/// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
+/// A pipe through which this much comes at once is made larger. All pipes of a user share a limit, so only such pipes
+/// are.
 const BUSY: usize = 48 * 1024;
 const WIDE: usize = 512 * 1024;
 /// A terminal gives no more than this at once, and the kernel makes room for as much as it is asked for.
 const DRAWN_AT_ONCE: u64 = 4096;
-/// A terminal that gives no more than this has most likely no more to give, as when it echoes a key. If it has, the next poll
-/// says so at once.
+/// A terminal that gives no more than this has most likely no more to give, as when it echoes a key. If it has, the
+/// next poll returns at once.
 const FEW: usize = 256;
-/// How exactly it is known when output came.
+/// The resolution of the times that are noted for output.
 const NOTE_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
 /// One way from the agent to a file.
 struct Stream {
     from: &'static str,
-    /// A pipe in between. A terminal is none, and the kernel moves bytes only to or from one. And while it moves bytes from a
-    /// pipe into a file nobody can write to that pipe: an agent with much to say need not wait for the disk when its bytes
-    /// have left its own.
+    /// A pipe in between. The kernel moves bytes only to or from a pipe, and a terminal is not a pipe. Also, while the
+    /// kernel moves bytes from a pipe into a file, that pipe cannot be written to: an agent that writes much does not
+    /// have to wait for the disk once its bytes have left its own pipe.
     through: Option<(&'static str, &'static str)>,
     to: &'static str,
-    /// Where the file ends, and how much is in the pipe in between. Only we move these bytes, so the kernel is asked once, for
-    /// what a predecessor has left.
+    /// Where the file ends, and how much is in the pipe in between. Only the keeper moves these bytes, so the kernel is
+    /// asked only once, for what a predecessor has left.
     end: u64,
     between: u64,
     ended: bool,
     wide: bool,
-    /// The last time that was noted.
+    /// The last time that was written to the file of times.
     noted: Option<Timestamp>,
 }
 
-/// How often a full disk is tried again. There is no event for "room again".
+/// How often writing to a full disk is tried again. There is no event for "room again".
 pub(super) const FULL_DISK_MS: u64 = 250;
-/// How often output that is held at its limit is tried again: only a person can change that.
+/// How often output that is held at its limit is tried again: only a person can change the limit.
 const LIMIT_MS: u64 = 1000;
 
 /// Why output does not move; not tried again before the next look.
@@ -55,7 +56,7 @@ const LIMIT_MS: u64 = 1000;
 pub enum Hold {
     /// The disk had no room for it.
     DiskFull,
-    /// Less than so much is free, which is for others.
+    /// Less than this is free, and it is reserved for others.
     LittleSpace { min_free: u64 },
     /// The run has written as much as it may.
     Limit { limit: u64 },
@@ -73,11 +74,11 @@ impl Hold {
 
 pub struct Streams {
     streams: Vec<Stream>,
-    /// The folder of the run, where the times of output are noted. A terminal has none: its bytes are a drawing.
+    /// The folder of the run, where the times of output are noted. A terminal has none: its bytes draw a screen.
     times: Option<Dir>,
     held: Option<Hold>,
-    /// The last pump stopped because it had moved what it was allowed to: there may be more in our own pipe, which is not
-    /// polled.
+    /// The last pump stopped because it had moved what it was allowed to: there may be more in the pipe in between,
+    /// which is not polled.
     cut_short: bool,
 }
 
@@ -106,7 +107,7 @@ impl Streams {
         Ok(Streams { streams, times, held: None, cut_short: false })
     }
 
-    /// Why nothing moves, if it is so.
+    /// Why nothing moves; `None` when it does.
     pub fn held(&self) -> Option<Hold> {
         self.held
     }
@@ -116,7 +117,7 @@ impl Streams {
         self.held = Some(hold);
     }
 
-    /// What held it is over.
+    /// What held the output is over.
     pub fn release(&mut self) {
         self.held = None;
     }
@@ -126,7 +127,7 @@ impl Streams {
         self.cut_short
     }
 
-    /// There was no pump.
+    /// There was no pump in this round.
     pub fn skip(&mut self) {
         self.cut_short = false;
     }
@@ -144,7 +145,7 @@ impl Streams {
         self.streams.iter().filter(|stream| !stream.ended).filter_map(|stream| handles.get(stream.from)).collect()
     }
 
-    /// Whether anything waits to be moved. A stream that has ended is found out here as well.
+    /// Whether anything waits to be moved. This also finds streams that have ended.
     pub fn any_waits(&mut self, handles: &Handles) -> io::Result<bool> {
         for stream in self.streams.iter_mut().filter(|stream| !stream.ended) {
             if stream.between > 0 {
@@ -159,7 +160,7 @@ impl Streams {
         Ok(false)
     }
 
-    /// Moves what there is, so many bytes at most. Returns how many it moved to files.
+    /// Moves what there is, at most this many bytes. Returns how many it moved to files.
     pub fn pump(&mut self, handles: &Handles, at_most: u64) -> io::Result<u64> {
         let mut left = at_most;
         self.cut_short = false;
@@ -209,7 +210,7 @@ impl Streams {
         Ok(total)
     }
 
-    /// Moves everything that is still under way. False when the disk is too full for that.
+    /// Moves everything that is still in the pipes. False when the disk is too full for that.
     pub fn drain(&mut self, handles: &Handles) -> io::Result<bool> {
         self.held = None;
         while self.pump(handles, u64::MAX)? > 0 {}
@@ -218,10 +219,10 @@ impl Streams {
 }
 
 impl Stream {
-    /// Notes when this output came, once a second at most. Nothing depends on it, so what goes wrong is left alone.
+    /// Notes when this output came, once a second at most. Nothing depends on it, so errors are ignored.
     fn note_time(&mut self, run: &Dir, moved: u64) {
         let now = clock::now();
-        // Both ways: a clock may be set back.
+        // In both directions: a clock may be set back.
         if self.noted.is_some_and(|noted| now.duration_since(noted).abs() < NOTE_EVERY) {
             return;
         }
@@ -229,7 +230,7 @@ impl Stream {
         let _ = times::note(run, self.to, self.end.saturating_sub(moved), now);
     }
 
-    /// Moves once, no more to the file than `left`, from which it takes what it moved.
+    /// Moves once, at most `left` bytes to the file, and subtracts from `left` what it moved.
     fn step(&mut self, handles: &Handles, left: &mut u64) -> io::Result<Moved> {
         let (Some(from), Some(to)) = (handles.get(self.from), handles.get(self.to)) else {
             return Ok(Moved::End);
@@ -270,7 +271,7 @@ impl Stream {
         {
             self.wide = true;
             for pipe in [Some(from), through.map(|(write, _)| write)].into_iter().flatten() {
-                // A narrow pipe is slower and otherwise the same.
+                // With a narrow pipe everything works, only more slowly.
                 let _ = fcntl_setpipe_size(pipe, WIDE);
             }
         }

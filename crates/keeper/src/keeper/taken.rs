@@ -1,5 +1,5 @@
-//! What becomes of a message whose process ended before its turn did: it waits again, or it is known to be taken, or a
-//! person is told that nobody knows.
+//! What happens to a message whose process ended before its turn did: it waits again, or it is known to be delivered,
+//! or a person is told that this is not known.
 
 use super::{Keeper, KeeperError};
 use crate::handles;
@@ -19,7 +19,7 @@ impl Keeper {
         let Some(Unanswered { message, run, given }) = self.state.mail.unanswered.clone() else {
             return Ok(());
         };
-        // From where on it would be found, that run's own record tells.
+        // That run's own record has the position from which the message would be found.
         let record = self.folder.run(run)?.record()?;
         let fate = self.fate(&record, message, &given)?;
         self.settle(&record, message, fate)
@@ -31,7 +31,7 @@ impl Keeper {
         self.settle(&self.record.clone(), message, fate)
     }
 
-    /// What became of the newest message.
+    /// Whether the newest message was taken.
     pub(super) fn fate_of(&self, message: Message) -> Result<Fate, KeeperError> {
         match self.is_unread(message)? {
             true => Ok(Fate::NotTaken),
@@ -39,7 +39,7 @@ impl Keeper {
         }
     }
 
-    /// Whether the agent had written it down and has removed it from the conversation since.
+    /// Whether the agent had stored the message and has removed it from the conversation since.
     pub(super) fn was_taken_back(&self, message: Message) -> Result<bool, KeeperError> {
         let mark = proof::mark_of(self.agent, &self.folder, self.record.plan.mode(), message)?;
         match (Kept::of(&self.record, &self.state), mark) {
@@ -50,7 +50,7 @@ impl Keeper {
         }
     }
 
-    /// What was true when the newest message was given.
+    /// The circumstances when the newest message was given.
     fn given(&self) -> Given {
         self.state.mail.fed.as_ref().map(|fed| fed.given.clone()).unwrap_or_default()
     }
@@ -70,7 +70,8 @@ impl Keeper {
         }
     }
 
-    /// Whether the end of the message is still in the pipe, by the kernel's count: then nobody has read it whole.
+    /// Whether the end of the message is still in the pipe, by the kernel's count: then it has not been read
+    /// completely.
     fn is_unread(&self, message: Message) -> io::Result<bool> {
         let (Some(file), Some(pipe)) = (self.handles.get(handles::IN), self.handles.get(handles::STDIN_READ)) else {
             return Ok(false);
@@ -82,20 +83,20 @@ impl Keeper {
         Ok(self.record.plan.opens() && read < end)
     }
 
-    /// Where the agent behind a protocol keeps the conversation, and how long that is before a message is given: an older
-    /// message of the same words stands before.
+    /// Where the agent behind a protocol stores the conversation, and how long the file is before a message is given:
+    /// an older message with the same text is before that position.
     pub(super) fn written_so_far(&self) -> Option<Written> {
         let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
         let agent =
             ostler_agents::keeps_conversation(&self.session, &self.record).filter(|_| self.record.plan.opens())?;
         let path = proof::find_transcript(agent, native_id, &self.session.cwd)?;
-        // One that is not there yet has nothing in it.
+        // A file that does not exist yet has nothing in it.
         let size = std::fs::metadata(&path).map_or(0, |file| file.len());
         Some(Written { path, size })
     }
 
-    /// The agent has told the conversation again: it ended with these words of a person, so many times in a row. That
-    /// decides about a message of which nobody knew.
+    /// The agent has reported the conversation again: it ended with this text of a person, this many times in a row.
+    /// That decides about a message of which it was not known whether it was delivered.
     pub(super) fn recall(&mut self, last: &str, times: u64) -> Result<(), KeeperError> {
         let Some(message) = self.state.mail.maybe_delivered.last().copied() else {
             return Ok(());
@@ -111,7 +112,7 @@ impl Keeper {
             match times.cmp(&before) {
                 std::cmp::Ordering::Greater => Fate::Taken,
                 std::cmp::Ordering::Equal => Fate::NotTaken,
-                // It does not tell all of the conversation.
+                // The agent does not report all of the conversation.
                 std::cmp::Ordering::Less => Fate::Unknown,
             }
         } else if last_is_earlier {

@@ -3,7 +3,7 @@
 use super::dialogs::AwaitedDialog;
 use super::prompting::Prompting;
 use super::screen::ScreenWatch;
-use super::snapshots::Snapshots;
+use super::screen_snapshots::Snapshots;
 use super::typing::KeysToCome;
 use super::{Keeper, KeeperError};
 use crate::handles;
@@ -18,7 +18,8 @@ pub(super) struct Terminal {
     window: Option<(u16, u16)>,
     pub screen: ScreenWatch,
     pub snapshots: Snapshots,
-    /// The message that is being typed into a prompt that has to be seen, and the end of one that is typed without looking.
+    /// The message that is being typed into a prompt that has to be seen, and the end of a message that is typed
+    /// without looking.
     pub prompting: Prompting,
     pub keys_to_come: Option<KeysToCome>,
     /// A message waits for a dialog to be closed.
@@ -42,7 +43,7 @@ impl Terminal {
         self.keys_to_come.as_ref().and_then(KeysToCome::due_ms)
     }
 
-    /// Whether the program has to be given this window: it has another one.
+    /// Whether the program has to be given this window, because it has another one.
     fn must_resize(&mut self, terminal: &OwnedFd, window: (u16, u16)) -> bool {
         let same = self.window == Some(window) || pty::size(terminal) == Some(window);
         self.window = Some(window);
@@ -60,7 +61,7 @@ impl Keeper {
             return Ok(());
         }
         let (at, (rows, columns)) = (self.output.end(), window);
-        // A note that does not fit on a full disk makes a replay less right, not wrong for ever: the program redraws.
+        // A size that cannot be noted on a full disk makes a replay wrong only for a while: the program redraws.
         match terminal::note_size(self.run.dir(), terminal::Resize { at, rows, columns }) {
             Err(error) if !error.is_full_disk() => return Err(error.into()),
             Ok(()) | Err(_) => {}

@@ -1,9 +1,9 @@
-//! What a session's processes are, and how those that it leaves behind are ended.
+//! Which processes belong to a session, and how those that it leaves behind are ended.
 //!
-//! Where there is a cgroup, it holds them all, double-forked and re-parented or not. Elsewhere they are what descends from
-//! our holder or our agent, unless it belongs to another session: `ostler run` inside an agent starts a session of its
-//! own, which outlives this one. Such a process is recognised by its cgroup, as a helper that its own session folder
-//! confirms by identity, or by the lock that it carries.
+//! If there is a cgroup, it has them all, including those that were double-forked or re-parented. Otherwise they are
+//! the descendants of the holder or the agent, except those that belong to another session: `ostler run` inside an
+//! agent starts a session of its own, which outlives this one. Such a process is recognised by its cgroup, as a helper
+//! that its own session folder confirms by identity, or by the lock that it has inherited.
 
 use crate::start::LOCK_NUMBER;
 use ostler_core::id::SessionId;
@@ -22,7 +22,7 @@ pub struct Tree<'a> {
     pub group: Option<&'a Group>,
     pub holder: Option<i32>,
     pub agent: &'a Identity,
-    /// The process that takes a picture of the screen.
+    /// The process that takes a snapshot of the screen.
     pub snapshot: Option<i32>,
 }
 
@@ -34,7 +34,7 @@ impl Tree<'_> {
         }
         let all = Processes::look()?;
         let foreign = |stat: &Stat| self.is_helper(stat.pid) || self.is_anothers(stat.pid);
-        // Its number may be somebody else's by now, and what is below that is not ours.
+        // Its pid may have been reused by now, and what is below that process is not ours.
         let agent = Stat::read(self.agent.pid())?.filter(|stat| stat.identity() == *self.agent).map(|stat| stat.pid);
         let roots: Vec<i32> = agent.into_iter().chain(self.holder).collect();
         let mut found = all.below(&roots, foreign);
@@ -51,7 +51,8 @@ impl Tree<'_> {
         Ok(found)
     }
 
-    /// A replacement that could not leave the group of the process that started it is in there with the agent.
+    /// A replacement holder that could not leave the group of the process that started it is in the group together with
+    /// the agent.
     fn is_helper(&self, pid: i32) -> bool {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         pid == me || Some(pid) == self.holder || Some(pid) == self.snapshot
@@ -63,8 +64,8 @@ impl Tree<'_> {
         in_other_group || is_helper_of_another(pid) || self.is_agent_of_another(pid) || is_sender(pid)
     }
 
-    /// The agent of an inner session becomes our holder's child when its own holder dies. The lock that it inherited says
-    /// where it belongs, and the record there confirms it.
+    /// The agent of an inner session becomes a child of our holder when its own holder dies. The lock that it inherited
+    /// shows to which session it belongs, and the record there confirms it.
     fn is_agent_of_another(&self, pid: i32) -> bool {
         let confirmed = || {
             let lock = process_table::descriptor(pid, LOCK_NUMBER)?;
@@ -76,7 +77,7 @@ impl Tree<'_> {
         confirmed().is_some_and(|agent| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&agent)))
     }
 
-    /// Tells all of it to go. A fork in flight is met by the next look.
+    /// Ends these processes. A process that is being forked now is found by the next look.
     pub fn end(&self, processes: &[Identity], forced: bool) -> io::Result<()> {
         let without_us =
             |group: &&Group| group.processes().is_ok_and(|all| !all.iter().any(|&pid| self.is_helper(pid)));
@@ -97,7 +98,8 @@ impl Tree<'_> {
     }
 }
 
-/// Helpers work in their session's folder, and the record there says who they are. Nobody else is believed to be one.
+/// Helpers have their session's folder as working directory, and the record there names them. No other process counts
+/// as a helper.
 fn is_helper_of_another(pid: i32) -> bool {
     let record = match command_line(pid).get(1).map(String::as_str) {
         Some(crate::HOLDER) => "holder.json",
@@ -110,15 +112,15 @@ fn is_helper_of_another(pid: i32) -> bool {
         .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)))
 }
 
-/// A process that sends notifications or takes a snapshot of the working tree becomes our holder's child when the keeper that started
-/// it dies. It is our own program, which does nothing else under these words and ends by itself.
+/// A process that sends notifications or takes a snapshot of the working tree becomes a child of our holder when the
+/// keeper that started it dies. It is our own program, which does nothing else under these words and ends by itself.
 fn is_sender(pid: i32) -> bool {
     let ours = |word: &String| word == crate::NOTIFY || word == crate::TURN;
     command_line(pid).get(1).is_some_and(ours) && process_table::is_this_program(pid)
 }
 
-/// Everything that a process of somebody else's has started and that is alive, but for sessions of ostler that it has started:
-/// those outlive it.
+/// Every process that a foreign process has started and that is alive, except the sessions of ostler that it has
+/// started: they outlive it.
 pub fn started_by(process: &Identity) -> io::Result<Vec<Identity>> {
     let known = groups_of(process.pid());
     let foreign = |stat: &Stat| {
@@ -127,7 +129,7 @@ pub fn started_by(process: &Identity) -> io::Result<Vec<Identity>> {
             || is_sender(stat.pid)
     };
     let all = Processes::look()?;
-    // Its number may be somebody else's by now, and what is below that is not to be touched.
+    // Its pid may have been reused by now, and what is below that process must not be touched.
     if Stat::read(process.pid())?.is_none_or(|stat| stat.identity() != *process) {
         return Ok(Vec::new());
     }
@@ -139,7 +141,7 @@ fn groups_of(pid: i32) -> Vec<String> {
     process_table::control_groups(pid).into_iter().filter(|part| part.starts_with("ostler-")).collect()
 }
 
-/// Names for people: `1234 sleep 600`.
+/// Descriptions for people: `1234 sleep 600`.
 pub fn describe(processes: &[Identity]) -> Vec<String> {
     let mut names: Vec<String> = processes
         .iter()
@@ -185,7 +187,7 @@ mod tests {
     #[test]
     fn a_holder_in_the_group_of_its_agent_is_not_left_behind_and_not_ended_with_it() {
         let made = cgroup::base().and_then(|base| Group::make(&base, &format!("tree-test-{}", std::process::id())));
-        // Where we may make no group, nobody can be in one.
+        // Without permission to make a group there is nothing to test.
         let Some(group) = made else { return };
         let ((agent_child, agent), (holder_child, holder)) = (sleeper(&group), sleeper(&group));
         let (tool_child, tool) = sleeper(&group);
@@ -198,7 +200,7 @@ mod tests {
         tree.end(&tree.left().unwrap(), true).unwrap();
         let lives = |process: &Identity| !Pidfd::open(process).unwrap().unwrap().has_exited().unwrap();
         assert!(lives(&holder) && lives(&agent) && tree.left().unwrap().is_empty());
-        // Without a helper in it, all of it ends at once.
+        // Without a helper in the group, all of it is ended at once.
         Tree { holder: None, ..tree }.end(&[], true).unwrap();
         collect(agent_child.pid);
         collect(holder_child.pid);

@@ -1,7 +1,8 @@
-//! Snapshots of the working tree: at the start of a run and at the end of each turn a process of its own takes one.
+//! Snapshots of the working tree: a process of its own takes one at the start of a run and at the end of each turn.
 //!
-//! That process is not a part of the session, as a sender is not ([`super::moments`]): it is started and left alone, and delays no
-//! turn, no stop and no outcome. There is one at a time. When turns end faster than snapshots are taken, the newest turn gets one.
+//! Like a sender ([`super::moments`]), that process is not a part of the session: the keeper does not wait for it, and
+//! it delays no turn, no stop and no outcome. There is one at a time. When turns end faster than snapshots are taken,
+//! the newest turn gets one.
 
 use super::Keeper;
 use crate::TURN;
@@ -13,17 +14,17 @@ use ostler_sys::spawn::{self, Started};
 use rustix::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// Of what a snapshot is to be taken.
+/// For which moment a snapshot is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// Before the first turn of this run, and after so many turns of earlier ones.
+    /// Before the first turn of this run, after this many turns of earlier runs.
     Begin(u32),
     /// After this turn.
     End(u32),
 }
 
 impl Due {
-    /// As the process is told.
+    /// The arguments of the process.
     fn words(self) -> [String; 2] {
         match self {
             Due::Begin(turn) => ["begin".to_owned(), turn.to_string()],
@@ -33,7 +34,7 @@ impl Due {
 }
 
 pub(super) struct TurnSnapshots {
-    /// The session works in a git repository, and its turns are seen.
+    /// The session works in a git repository, and the ends of its turns are reported.
     possible: bool,
     due: Option<Due>,
     process: Option<Started>,
@@ -45,7 +46,7 @@ impl TurnSnapshots {
         TurnSnapshots { possible: plan.speaks().converses() && in_tree(), due: None, process: None }
     }
 
-    /// What to poll for the end of the process that takes one.
+    /// What to poll for the end of the process that takes a snapshot.
     pub fn process(&self) -> Option<&OwnedFd> {
         self.process.as_ref().map(|process| &process.pidfd)
     }
@@ -60,7 +61,7 @@ impl TurnSnapshots {
         }
     }
 
-    /// `last`: nobody is there to start it later. Then it waits for the one that is running.
+    /// `last`: the keeper exits and cannot start it later. The new process then waits for the one that is running.
     fn start_when_due(&mut self, handles: &Handles, folder: &Folder, wanted: fn() -> bool, last: bool) {
         if self.process.is_some() && !last {
             return;
@@ -68,15 +69,15 @@ impl TurnSnapshots {
         let Some(due) = self.due.take().filter(|_| self.possible && wanted()) else { return };
         let words = due.words();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        // Without a process to be had, the next turn has the changes of this one.
+        // When no process can be started, the snapshot of the next turn has the changes of this one.
         self.process = handles.start_with_words(TURN, &words, &[(FOLDER, folder.dir().as_fd())]).ok();
         pause::at(Point::SnapshotStarted);
     }
 }
 
 impl Keeper {
-    /// A run has begun, or a predecessor may have been killed between the end of a turn and the start of the process. What was taken
-    /// already is not taken again.
+    /// A run has begun, or a predecessor may have been killed between the end of a turn and the start of the process. A
+    /// snapshot that exists is not taken again.
     pub(super) fn snapshot_at_takeover(&mut self) {
         let turns = self.state.turns;
         self.turn_snapshots.due = match self.state.run < self.record.run {

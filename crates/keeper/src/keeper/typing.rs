@@ -1,6 +1,6 @@
-//! Typing a message into an agent's terminal. Agents take keys that come close together for one paste, and the return that
-//! should send it for a line break in it. So the return is pressed as a person would: when the text has appeared and the
-//! screen has come to rest.
+//! Typing a message into an agent's terminal. Agents treat keys that come close together as one paste, and the return
+//! that should send the text as a line break in it. So the return is pressed as a person would press it: when the text
+//! has appeared and the screen has come to rest.
 
 use super::{Keeper, KeeperError};
 use ostler_sys::clock::since_boot_ms;
@@ -10,45 +10,46 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How long the screen must have been at rest. The agent with the longest memory takes keys for one paste that come within
-/// 120 ms of each other.
+/// How long the screen must have been at rest. Agents treat keys that come close together as one paste; the longest
+/// such interval is 120 ms.
 const REST_MS: u64 = 250;
-/// A screen that never rests is not waited for any longer than this.
+/// The longest wait for a screen that never rests.
 const LONGEST_MS: u64 = 3000;
-/// Nor is one that does not show what is typed: a busy machine takes its time, and some programs show something else.
+/// The longest wait for typed text to appear: a busy machine is slow, and some programs show something else.
 const UNSEEN_MS: u64 = 10_000;
-/// A text that is longer may be broken up, or shown as the number of its lines.
+/// A longer text may be broken up, or shown as its number of lines.
 const SHOWN: usize = 400;
-/// So much of its beginning is looked for.
+/// How much of the text's beginning is looked for.
 const BEGINNING: usize = 40;
-/// What nobody can look for has at least this long to arrive.
+/// A text that cannot be looked for gets at least this long to arrive.
 const UNKNOWN_MS: u64 = 1000;
-/// So much of what was drawn is searched for it.
+/// How much of the drawn output is searched for the text.
 const SEARCHED: u64 = 256 * 1024;
 
 /// The end of a message, when its beginning is typed already.
 pub(super) struct KeysToCome {
     name: String,
     keys: Vec<u8>,
-    /// What should appear on the screen, without blanks, and from where on in the output. `None`: nobody knows how it will
-    /// look.
+    /// What should appear on the screen, without blanks, and from which position in the output. `None`: it is not known
+    /// how the text will look.
     to_appear: Option<(String, u64)>,
-    /// Begins when the program has taken what comes before.
+    /// Begins when the program has taken the keys before.
     pause: Option<Pause>,
 }
 
 struct Pause {
     began_ms: u64,
-    /// When the text was seen on the screen, or must be there where nobody knows how it will look.
+    /// When the text was seen on the screen; or when it must be there, if it is not known how it will look.
     appeared_ms: Option<u64>,
-    /// How much it had drawn when we last looked.
+    /// How much the program had drawn at the last look.
     drawn: u64,
-    /// When it drew something since the pause began.
+    /// When the program drew something since the pause began.
     drew_ms: Option<u64>,
 }
 
 impl KeysToCome {
-    /// The keys that come after this text, typed when the program had drawn so much. Nothing, when there are none.
+    /// The keys that come after this text. `drawn`: how much the program had drawn when the text was typed. `None` when
+    /// there are no keys.
     pub(super) fn after(name: &str, text: &str, keys: Vec<u8>, drawn: u64) -> Option<KeysToCome> {
         let short = text.chars().count() <= SHOWN && !text.contains('\n');
         let beginning: String = without_blanks(text).chars().take(BEGINNING).collect();
@@ -56,12 +57,12 @@ impl KeysToCome {
         (!keys.is_empty()).then(|| KeysToCome { name: format!("{name}-sent"), keys, to_appear, pause: None })
     }
 
-    /// When to look again whether it is time.
+    /// When to look again.
     pub(super) fn due_ms(&self) -> Option<u64> {
         self.pause.as_ref().map(Pause::ends_ms)
     }
 
-    /// Looks at the screen, of which so much is drawn now.
+    /// Looks at the screen. `drawn`: how much is drawn now.
     fn look(&mut self, now: u64, drawn: u64, run: &Dir) -> io::Result<()> {
         let unknown = self.to_appear.is_none().then_some(now + UNKNOWN_MS);
         let first = Pause { began_ms: now, appeared_ms: unknown, drawn, drew_ms: None };
@@ -96,7 +97,7 @@ impl Pause {
     }
 }
 
-/// What was drawn since, as text.
+/// What was drawn since this position, as text.
 fn drawn_since(run: &Dir, from: u64) -> io::Result<String> {
     let file = File::from(run.file("out", OFlags::RDONLY)?);
     let size = file.metadata()?.len();
@@ -107,14 +108,14 @@ fn drawn_since(run: &Dir, from: u64) -> io::Result<String> {
     Ok(ostler_screen::printable(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
-/// Where a program breaks its lines, and whether it draws blanks or jumps over them, is its own affair.
+/// Programs differ in where they break lines, and in whether they draw blanks or skip them.
 fn without_blanks(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
 impl Keeper {
-    /// Once the program has taken what was put in: types the rest of the message when it is time. True when all of it is
-    /// typed.
+    /// Once the program has taken what was put in: types the rest of the message when it is time. True when all of it
+    /// is typed.
     pub(super) fn all_is_typed(&mut self) -> Result<bool, KeeperError> {
         let (now, drawn) = (since_boot_ms(), self.output.end());
         let Some(rest) = &mut self.terminal.keys_to_come else {
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!(keys.due_ms(), None, "the program has not taken the text");
         keys.look(1000, before, &run).unwrap();
         assert_eq!(keys.due_ms(), Some(1000 + UNSEEN_MS));
-        // It is broken up as the program likes.
+        // The program may break the text up in any way.
         std::fs::write(folder.path().join("out"), "prompt> \x1b[1msay\x1b[0m\r\n  hello").unwrap();
         keys.look(2000, before + 20, &run).unwrap();
         assert_eq!(keys.due_ms(), Some(2000 + REST_MS));

@@ -1,7 +1,7 @@
-//! Making way for a keeper from another binary while the agent works.
+//! Replacing this keeper by one from another binary while the agent works.
 //!
-//! Nothing has to be handed over but the binary: everything else is in files, and the descriptors are the holder's as
-//! well. The holder hears the order before it replaces us, because it listens to a dead keeper's last words first.
+//! Only the binary has to be handed over: everything else is in files, and the holder has the descriptors too. The
+//! holder receives the order before it replaces the keeper, because it reads a dead keeper's last orders first.
 
 use super::Keeper;
 use super::KeeperError;
@@ -12,7 +12,8 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 
 impl Keeper {
-    /// Hands the new binary to the holder and leaves; the holder starts it in our place. Says why when we stay.
+    /// Hands the new binary to the holder and exits; the holder starts a keeper from it. Replies with the reason when
+    /// this keeper stays.
     pub(super) fn make_way(&mut self, client: usize, binary: &str) -> Result<(), KeeperError> {
         let reply = match self.hand_over(binary) {
             Ok(()) => {
@@ -26,7 +27,7 @@ impl Keeper {
 
     fn hand_over(&self, binary: &str) -> io::Result<()> {
         if !self.journal.is_written() {
-            // These are in no file yet.
+            // The unwritten entries are in no file yet.
             return Err(io::Error::other(
                 "the disk is full, and part of the journal is only in the memory of its keeper",
             ));

@@ -1,7 +1,7 @@
 //! Waiting until another session has ended.
 //!
-//! Its processes are watched, through pidfds: at the end of a session they leave, and when one of them is replaced, the session is
-//! looked at again. That costs nothing on its side, however many wait for it, and nothing on ours.
+//! The processes of that session are watched, through pidfds: at the end of a session they exit, and when one of them
+//! is replaced, the session is looked at again. This costs nothing on either side, however many sessions wait.
 
 use super::LaterError;
 use super::helpers::Helpers;
@@ -14,14 +14,14 @@ use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 use rustix::time::Timespec;
 
-/// Whether the other session has ended as it had to.
+/// Whether the other session has ended with the outcome that was asked for.
 pub(super) enum Met {
     Yes,
     No { reason: String, stopped: bool },
 }
 
-/// A session that has not ended and of which no process is found is about to get one.
-const NOBODY_THERE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// A session that has not ended but has no process is about to get one.
+const NO_PROCESS_PAUSE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 pub(super) fn wait_for(home: &Home, after: &After, helpers: &mut Helpers) -> Result<Met, LaterError> {
     loop {
@@ -30,7 +30,7 @@ pub(super) fn wait_for(home: &Home, after: &After, helpers: &mut Helpers) -> Res
             return Ok(Met::No { reason, stopped: false });
         };
         let view = match look_to(Depth::Awaited, &place) {
-            // It may have been moved or deleted under our eyes.
+            // The session may have been moved or deleted during the look.
             Err(_) if home.place_of(after.id)?.as_ref() != Some(&place) => continue,
             other => other?,
         };
@@ -69,6 +69,6 @@ fn until_something_ends(place: &Place, helpers: &mut Helpers) -> Result<(), Late
         }
     }
     let fds: Vec<_> = watched.iter().map(|pidfd| (pidfd.as_fd(), PollFlags::IN)).collect();
-    let limit = watched.is_empty().then_some(&NOBODY_THERE);
+    let limit = watched.is_empty().then_some(&NO_PROCESS_PAUSE);
     Ok(helpers.wait(&fds, limit)?)
 }

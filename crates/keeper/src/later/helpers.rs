@@ -1,9 +1,10 @@
 //! The helpers of a session that waits.
 //!
-//! When both helpers of an agent are killed, its pipes or its terminal go with them. A program that waits has not read or written
-//! anything yet, so that nothing needs to be lost: the waiting process has copies of all their descriptors, and of none that would keep a
-//! reader from seeing an end. It sees their end through a pipe whose other side only they have, and starts a holder with the same
-//! descriptors. So what waits is kept at any time, and its socket is open, whatever is killed.
+//! When both helpers of an agent are killed, its pipes or its terminal are lost with them. A program that waits has not
+//! read or written anything yet, so nothing needs to be lost: the waiting process has copies of all their descriptors,
+//! except those that would keep a reader from seeing an end. It sees the end of the helpers through a pipe whose other
+//! end only they have, and starts a holder with the same descriptors. So a waiting session always has helpers and an
+//! open socket, whatever is killed.
 
 use crate::HOLDER;
 use crate::handles::{self, Handles, Helper, environment};
@@ -17,11 +18,11 @@ use rustix::process::WaitOptions;
 use rustix::time::Timespec;
 use std::io;
 
-/// So soon helpers are not started again.
+/// The shortest time between two starts of helpers.
 const PAUSE_MS: u64 = 1000;
 
 pub(super) struct Helpers {
-    /// It hangs up when both are gone. `None`: nothing tells.
+    /// It hangs up when both are gone. `None`: their end is not reported.
     life: Option<OwnedFd>,
     handles: Handles,
     run: u32,
@@ -42,7 +43,7 @@ impl Helpers {
         Ok(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
     }
 
-    /// Waits until one of these is ready or has hung up, or for so long.
+    /// Waits until one of these is ready or has hung up, or until the limit is reached.
     pub fn wait(&mut self, watched: &[(BorrowedFd<'_>, PollFlags)], limit: Option<&Timespec>) -> io::Result<()> {
         loop {
             let mut fds: Vec<PollFd<'_>> =
@@ -80,7 +81,8 @@ impl Helpers {
         let Pipe { read, write } = Pipe::blocking()?;
         self.life = None;
         self.handles.put(handles::LIFE, write);
-        // A copy that leaves at once: the holder is no child of the program that we will be.
+        // Started from a copy that exits at once, so that the holder is not a child of the program that this process
+        // becomes.
         let started = spawn::branch_off(None, || self.start_holder());
         self.handles.close(handles::LIFE);
         self.life = Some(read);
@@ -88,9 +90,9 @@ impl Helpers {
         started
     }
 
-    /// In a copy of this process. What fails is tried again, because nobody has the other side of the pipe then.
+    /// Runs in a copy of this process. A failure is tried again, because then no process has the other end of the pipe.
     fn start_holder(&self) {
-        // Inside the program's own group it would end with that.
+        // Inside the program's own group the holder would end with the program.
         if let Some(outside) = cgroup::base().and_then(|base| base.to_leave_for(&self.session)) {
             let _ = std::fs::write(descriptors::path_of(outside.as_fd()).join("cgroup.procs"), "0");
         }

@@ -1,21 +1,22 @@
 //! The process of a run whose program starts later.
 //!
-//! The race this solves: a program that is to start once must not start twice, and not never, whichever of its helpers is
-//! killed while it waits. So what waits is the process that becomes the program. It is the run's agent from its first
-//! moment: it has the environment, the working folder, the terminal or pipes and the locks that the program will have, it is the
-//! holder's child, and it is known to the records by its pid. Waiting over, it runs the program in its own place. No helper takes
-//! part in that, and none is needed for it.
+//! The race this solves: a program that is to start once must not start twice, and must not fail to start, whichever of
+//! its helpers is killed while it waits. So the process that waits is the one that becomes the program. It is the run's
+//! agent from its first moment: it has the environment, the working folder, the terminal or pipes and the locks that
+//! the program will have, it is the holder's child, and the records have its pid. When the wait is over, it runs the
+//! program in its own place. No helper takes part in that, and none is needed for it.
 //!
-//! | it waits for | by |
+//! | it waits for | by watching |
 //! | --- | --- |
-//! | other sessions | the processes of those ([`after`]) |
+//! | other sessions | the processes of those sessions ([`after`]) |
 //! | a time | a timer of the kernel, which follows the clock when that is set |
 //! | a slot of a queue | the session before it, or the slots when it is the first ([`turn`]) |
 //!
-//! Meanwhile it starts helpers when both are killed ([`helpers`]).
+//! While it waits, it starts helpers when both are killed ([`helpers`]).
 //!
-//! Before it runs the program it says so in `claim.json`, which is published with link(2). A request to stop the session publishes
-//! the opposite under the same name: the first one counts, so a session that was withdrawn has run nothing.
+//! Before it runs the program it publishes `claim.json` with link(2). A request to stop the session publishes the
+//! opposite under the same name: the first one counts, so the program of a session that was withdrawn has not run at
+//! all.
 
 mod after;
 mod helpers;
@@ -48,19 +49,19 @@ use std::io;
 
 /// The word for this process on the command line.
 pub const LATER: &str = "__later";
-/// What it is given beside the folder: its place in the queue.
+/// The descriptor that it is given in addition to the folder: its place in the queue.
 pub(crate) const ENTRY: &str = "entry";
 const ENTRY_NAME: &str = "--entry";
 const SESSION: &str = "--session";
 
-/// So long a keeper may take to keep the slot before the program runs all the same.
+/// How long a keeper may take to keep the slot before the program runs anyway.
 const UNTIL_TOLD_MS: u64 = 5000;
 
-/// What a shell says of a program that cannot be run.
+/// The exit codes of a shell for a program that cannot be run.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
-/// Why it does not get to run the program.
+/// Why the program cannot be run.
 #[derive(Debug, thiserror::Error)]
 enum LaterError {
     #[error(transparent)]
@@ -69,13 +70,13 @@ enum LaterError {
     System(#[from] io::Error),
 }
 
-/// Its place in a queue, when it has one already.
+/// The place of the session in a queue, when it has one already.
 struct Place {
     name: String,
     lock: OwnedFd,
 }
 
-/// What the waiting came to.
+/// The result of the waiting.
 enum Waited {
     /// The program may run; with this slot, when it was in a queue.
     Over(Option<Held>),
@@ -115,12 +116,13 @@ fn wait_and_run(folder: &Folder, run: &RunFolder, entry: Option<Place>, helpers:
         .unwrap_or_else(|error| Waited::Never { reason: format!("it cannot wait: {error}"), stopped: false });
     match waited {
         Waited::Never { reason, stopped } => {
-            // Where not even that can be written, its exit says that it failed.
+            // If not even that can be written, the exit code shows that it failed.
             let _ = folder.even_when_full(|| run.publish_claim(&Claim::Never { reason: reason.clone(), stopped }));
             1
         }
         Waited::Over(slot) => {
-            // What it says needs somebody to keep it. Where none can be started, it runs all the same, like one that has lost them later.
+            // The program's output needs helpers that keep it. If none can be started, the program runs anyway, like
+            // one that has lost its helpers later.
             let _ = helpers.look();
             let claim = Claim::Begun { at: clock::now(), ms: since_boot_ms() };
             match folder.even_when_full(|| run.publish_claim(&claim)) {
@@ -129,7 +131,7 @@ fn wait_and_run(folder: &Folder, run: &RunFolder, entry: Option<Place>, helpers:
                     tell(folder, slot.as_ref(), helpers);
                     run_program(run, slot)
                 }
-                // It was withdrawn in this moment.
+                // It was withdrawn at the same moment.
                 Ok(false) | Err(_) => 1,
             }
         }
@@ -179,9 +181,9 @@ pub(crate) fn home_of(folder: &Folder) -> io::Result<Home> {
     root.map(|root| Home::at(root.to_owned())).ok_or_else(|| io::Error::other("the session is in no home"))
 }
 
-/// Wakes the keeper, and hands it a copy of the slot, which is held until the session has ended. A keeper that is killed before it
-/// has handed a copy on to the holder takes its own along, so that its replacement is told again. Where no helper lives, the next one
-/// reads the claim.
+/// Wakes the keeper, and hands it a copy of the slot, which is held until the session has ended. When a keeper is
+/// killed before it has passed a copy on to the holder, its own copy is closed with it, so its replacement is told
+/// again. If no helper lives, the next one reads the claim.
 fn tell(folder: &Folder, slot: Option<&Held>, helpers: &mut Helpers) {
     let until_ms = since_boot_ms() + UNTIL_TOLD_MS;
     loop {
@@ -193,11 +195,11 @@ fn tell(folder: &Folder, slot: Option<&Held>, helpers: &mut Helpers) {
     }
 }
 
-/// What came of telling a keeper.
+/// The result of telling a keeper.
 enum Told {
     /// It has kept the slot, or may still do so.
     Yes,
-    /// It is gone, and may have taken the slot along.
+    /// It is gone, and its copy of the slot may be gone with it.
     KeeperGone,
 }
 
@@ -218,11 +220,11 @@ fn tell_once(folder: &Folder, slot: Option<&Held>, helpers: &mut Helpers, until_
     let left_ms = i64::try_from(until_ms.saturating_sub(since_boot_ms())).unwrap_or(0);
     let limit = Timespec { tv_sec: left_ms / 1000, tv_nsec: left_ms % 1000 * 1_000_000 };
     let mut reply = [0; 64];
-    // It says one thing: that the holder has the slot as well.
+    // The only possible reply: the holder has the slot as well.
     let answered = helpers.wait_for_answer(keeper.as_fd(), &limit)?;
     match if answered { socket::receive(&keeper, &mut reply)? } else { Packet::NotNow } {
         Packet::HungUp => Ok(Told::KeeperGone),
-        // One that was not in time finds the packet when it looks.
+        // A keeper that did not answer in time finds the packet when it looks.
         Packet::Done(_) | Packet::NotNow => Ok(Told::Yes),
     }
 }
@@ -260,13 +262,13 @@ fn run_program(run: &RunFolder, slot: Option<Held>) -> i32 {
         ostler_sys::spawn::StartError::NotFound => NOT_FOUND,
         _ => CANNOT_RUN,
     };
-    // What a program that cannot be run would have said is where its errors go.
+    // The reason goes to the program's standard error.
     let words = format!("ostler: {program}: {error}\n");
     let _ = rustix::io::write(rustix::stdio::stderr(), words.as_bytes());
     code
 }
 
-/// The words that it needs.
+/// The arguments of this process.
 pub(crate) fn arguments(run: u32, session: SessionId, entry: Option<&str>) -> Vec<String> {
     let mut words = vec!["ostler", LATER, "--run"].into_iter().map(str::to_owned).collect::<Vec<_>>();
     words.extend([run.to_string(), SESSION.to_owned(), session.to_string()]);

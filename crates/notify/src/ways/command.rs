@@ -1,5 +1,5 @@
-//! A program of a person's own: the message is JSON on its standard input, and in its environment. It has arrived when the program
-//! exits with 0.
+//! A program of the user: it gets the message as JSON on its standard input, and in its environment. The message has
+//! arrived when the program exits with 0.
 
 use crate::message::Message;
 use crate::settings::Command as Settings;
@@ -33,7 +33,8 @@ pub fn send(settings: &Settings, message: &Message) -> Result<String, String> {
     let mut child = command.spawn().map_err(failed)?;
     let body = serde_json::to_vec(message).map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // It is far smaller than a pipe, so this does not wait; a program that does not read it may not want it.
+        // The message is far smaller than a pipe's buffer, so this does not block. The program need not read it, so an
+        // error is ignored.
         let _ = input.write_all(&body);
     }
     if !has_exited(&child, Instant::now() + settings.timeout).map_err(failed)? {
@@ -48,7 +49,7 @@ pub fn send(settings: &Settings, message: &Message) -> Result<String, String> {
     }
 }
 
-/// Waits until it has exited, or the time has come.
+/// Waits until the program has exited, or the time is up.
 fn has_exited(child: &Child, until: Instant) -> std::io::Result<bool> {
     let pid = i32::try_from(child.id()).map_err(std::io::Error::other)?;
     let Some(pidfd) = Identity::of(pid)?.map(|process| Pidfd::open(&process)).transpose()?.flatten() else {
@@ -57,7 +58,8 @@ fn has_exited(child: &Child, until: Instant) -> std::io::Result<bool> {
     Ok(ready::wait(&[Interest::read(pidfd.as_fd())], Some(until))?.contains(&true))
 }
 
-/// Kills it and everything of its group. It is not collected before, so the group is still its own.
+/// Kills the program and its whole process group. The program was not reaped before, so the id still belongs to its
+/// group.
 fn end(child: &mut Child) -> std::io::Result<()> {
     let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {

@@ -1,17 +1,17 @@
-//! The notification service of the desktop (org.freedesktop.Notifications), over the bus of the login.
+//! The notification service of the desktop (org.freedesktop.Notifications), over the D-Bus session bus.
 
 use super::http::is_urgent;
 use crate::message::Message;
 use ostler_sys::dbus::{Connection, Method, Reader, Writer};
 use std::time::Duration;
 
-/// A service that is started for this may need a moment.
+/// The time limit; a service that is started on demand may need a moment.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const CRITICAL: u8 = 2;
 const NORMAL: u8 = 1;
 
-/// Asks the service to show it.
+/// Asks the service to show the message.
 pub fn send(message: &Message) -> Result<String, String> {
     let bus = address();
     let failed = |error: std::io::Error| format!("the notification service on {bus}: {error}");
@@ -27,7 +27,7 @@ pub fn send(message: &Message) -> Result<String, String> {
     Ok(format!("shown as notification {number}"))
 }
 
-/// The bus of the login, which is at this place where nothing names another.
+/// The address of the session bus: the one in the environment, else the usual path.
 fn address() -> String {
     let named = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok().filter(|address| !address.is_empty());
     named.unwrap_or_else(|| format!("unix:path=/run/user/{}/bus", rustix::process::getuid().as_raw()))
@@ -36,7 +36,7 @@ fn address() -> String {
 fn arguments(message: &Message) -> Writer {
     let mut body = Writer::default();
     body.string("ostler");
-    body.u32(0); // it replaces none
+    body.u32(0); // replaces no other notification
     body.string(""); // no icon
     body.string(&message.title);
     body.string(&escaped(&message.text));
@@ -45,11 +45,11 @@ fn arguments(message: &Message) -> Writer {
         let urgency = if is_urgent(message.moment) { CRITICAL } else { NORMAL };
         hints.property("urgency", "y", |value| value.bytes.push(urgency));
     });
-    body.u32(u32::MAX); // -1: for as long as the service likes
+    body.u32(u32::MAX); // -1: the service decides how long
     body
 }
 
-/// A service may take it for markup.
+/// Escapes the text, because a service may interpret it as markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,7 +1,7 @@
-//! Webhooks and ntfy. Only the status of the answer counts: what else a server says is not read.
+//! Webhooks and ntfy. Only the status of the answer counts; the rest of the answer is not read.
 //!
-//! A redirect is not followed. What is signed for one address is not for another, and a POST that is redirected becomes a GET with
-//! most servers; so it is an error that names the new address.
+//! A redirect is not followed. A request that is signed for one address must not be sent to another one, and a POST
+//! that is redirected becomes a GET with most servers. So a redirect is an error that names the new address.
 
 use crate::message::Message;
 use crate::settings::Http;
@@ -38,7 +38,7 @@ pub fn ntfy(to: &Http, message: &Message) -> Words<String> {
     if let Some(token) = &to.secret {
         request = request.header("Authorization", format!("Bearer {}", token.read()?));
     }
-    // An empty one would be shown as "triggered".
+    // An empty text would be shown as "triggered".
     let text = if message.text.is_empty() { &message.title } else { &message.text };
     judge(request.send(text), to)
 }
@@ -73,7 +73,7 @@ fn judge<T>(answer: Result<Response<T>, ureq::Error>, to: &Http) -> Words<String
     })
 }
 
-/// As GitHub signs its webhooks, so that what checks those can check ours.
+/// The same signature as that of GitHub's webhooks, so that existing programs can check it.
 fn signature(secret: &str, body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let hex: String = hmac::sign(&key, body).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -84,7 +84,7 @@ fn priority(moment: Moment) -> &'static str {
     if is_urgent(moment) { "high" } else { "default" }
 }
 
-/// Whether a person is needed.
+/// Whether a person has to do something.
 pub fn is_urgent(moment: Moment) -> bool {
     match moment {
         Moment::Asking | Moment::Failed | Moment::Lost | Moment::Unproven | Moment::Budget => true,

@@ -1,4 +1,4 @@
-//! One attempt on one way. What comes back is what the other side said, or why it did not arrive.
+//! One attempt on one way. Returns what the other side answered, or why the message did not arrive.
 
 mod command;
 mod desktop;
@@ -12,7 +12,7 @@ use crate::settings::{Settings, Way};
 pub enum NotSent {
     /// The way is not configured.
     NotConfigured,
-    /// In words; another attempt may do better.
+    /// The reason as a text; another attempt may succeed.
     Failed(String),
 }
 
@@ -22,8 +22,8 @@ impl From<String> for NotSent {
     }
 }
 
-/// Tries once. Returns what shows that it arrived. A program or a server that does not read what it is sent is not the end of the
-/// process that sends.
+/// Tries once. Returns what shows that the message arrived. A program or a server that closes the connection without
+/// reading does not end the sending process.
 pub fn send(way: Way, settings: &Settings, message: &Message) -> Result<String, NotSent> {
     ostler_sys::signals::without_broken_pipes(|| attempt(way, settings, message))
 }

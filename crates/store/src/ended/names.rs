@@ -1,17 +1,21 @@
-//! `names.list`: which sessions may have a name beside those of which the index tells, so that a launch with a name need not list a
-//! folder of thousands. Each launch changes that folder, so the date that `sessions.list` goes by is of no use here.
+//! `names.list`: which sessions may have a name, besides those in the index, so that a launch with a name need not list
+//! a folder of thousands. Each launch changes that folder, so the date that `sessions.list` relies on is of no use
+//! here.
 //!
-//! A name is only given while `names.lock` is held, by every version of ostler. The process that holds it marks the folder
-//! ([`Dir::mark`]) when it has listed it, and again when its own session has been added. As long as the folder has that mark no name has
-//! been added to it or taken away. What others may have added between two marks, which is while one launch holds the lock:
+//! A name is only given while `names.lock` is held, by every version of ostler. The process that holds it marks the
+//! folder ([`Dir::mark`]) when it has listed it, and again when its own session has been added. As long as the folder
+//! has that mark, no entry has been added to it or removed. What other processes may have added between two marks, that
+//! is, while one launch holds the lock:
 //!
-//! * a session without a name. If it is given one later, that is noted in `woken/`, and what is noted there is looked at;
+//! * a session without a name. If it is given one later, that is noted in `woken/`, and the sessions noted there are
+//!   looked at;
 //! * a session of a launch that was killed. Its hidden folder was there before, and counts as a session;
-//! * a session that a version without this brings back from the archive. A folder of the archive has another date then, and nothing is
-//!   written down;
-//! * anything else. The folder then counts one folder more, and nothing is written down.
+//! * a session that a version without this file restores from the archive. Then a folder of the archive has another
+//!   date, and the list is not written;
+//! * anything else. Then the folder has one more subfolder than expected, and the list is not written.
 //!
-//! More ids than there are do no harm: each is looked up. Derived: without it, or with another index, the folder is listed.
+//! Ids of sessions that do not exist do no harm: each id is looked up. The file is derived: without it, or with another
+//! index, the folder is listed.
 
 use super::{Listed, roll};
 use crate::home::is_month;
@@ -22,21 +26,21 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 const NAME: &str = "names.list";
-/// Begins the name of the folder of a session that is being launched.
+/// The prefix of the folder of a session that is being launched.
 const HIDDEN: &[u8] = b".new-";
 
 fn of(stamp: NamesStamp, index: u64) -> roll::Of {
     roll::Of { folder: stamp.inode, changed: stamp.modified, index }
 }
 
-/// The ids beside those in the index, if the folder has not changed since they were written down.
+/// The ids that are not in the index, if the folder has not changed since they were written.
 pub fn read(home: &Dir, sessions: &Dir, index: u64) -> Option<Vec<SessionId>> {
     roll::read(home, NAME, of(sessions.names_stamp().ok()?, index)).map(|difference| difference.more)
 }
 
-/// Lists the folder, with the sessions that are being launched, and writes down what is not `indexed`.
+/// Lists the folder, with the sessions that are being launched, and writes the ids that are not `indexed`.
 pub fn list(home: &Dir, sessions: &Dir, index: u64, indexed: impl Fn(SessionId) -> bool) -> io::Result<Vec<SessionId>> {
-    // Of a folder that cannot be marked nothing is written down.
+    // For a folder that cannot be marked, the list is not written.
     let mark = sessions.mark().ok().flatten();
     let mut ids = Vec::new();
     sessions.each_name(|name| {
@@ -47,7 +51,7 @@ pub fn list(home: &Dir, sessions: &Dir, index: u64, indexed: impl Fn(SessionId) 
         && sessions.names_stamp()? == mark
     {
         let difference = roll::Difference { more: ids.clone(), ..roll::Difference::default() };
-        // Without it the next one lists them again.
+        // Without this file the next command lists the folder again.
         let _ = roll::write_difference(home, NAME, of(mark, index), &difference);
     }
     Ok(ids)
@@ -80,7 +84,7 @@ fn archive_dates(home: &Dir) -> io::Result<Vec<(String, Option<Date>)>> {
 }
 
 impl Addition {
-    /// `None`: nothing is written down that this could be added to.
+    /// `None`: there is no valid list to which this could be added.
     #[must_use]
     pub fn begin(home: &Path) -> Option<Addition> {
         Addition::begin_at(home, clock::now().as_second())
@@ -100,7 +104,7 @@ impl Addition {
         Some(Addition { home, sessions, before, archive, index, ids: difference.more })
     }
 
-    /// The session has its folder. Best effort: what is not written down is listed.
+    /// The session has its folder. Best effort: if the list is not written, the folder is listed.
     pub fn done(mut self, id: SessionId) {
         self.ids.push(id);
         if let Ok(Some(mark)) = self.sessions.mark()
@@ -114,7 +118,7 @@ impl Addition {
 }
 
 impl super::EndedIndex {
-    /// The sessions in this folder of which no record counts, and perhaps some that are gone or have not begun.
+    /// The sessions in this folder without a valid record, and perhaps some that are gone or have not begun.
     pub fn without_record(&self, home: &Path, sessions: &Dir) -> io::Result<Vec<SessionId>> {
         let indexed = |id| self.table.find(id).is_some();
         let index = self.table.check();
@@ -154,7 +158,7 @@ mod tests {
         SessionId::from_random(number)
     }
 
-    /// A home with so many records that a list is worth a file. The sessions of these records are gone.
+    /// A home with so many records that the list is written to a file. The sessions of these records are gone.
     fn home() -> (tempfile::TempDir, Home) {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join("sessions")).unwrap();
@@ -173,7 +177,7 @@ mod tests {
         (place, home)
     }
 
-    /// A session that runs, as far as a look at its name goes.
+    /// A session that counts as running when its name is looked up.
     fn add(home: &Home, folder: &str, id: SessionId, name: Option<&str>) {
         let folder = home.sessions().join(folder);
         std::fs::create_dir(&folder).unwrap();
@@ -188,7 +192,7 @@ mod tests {
         std::fs::remove_dir_all(home.sessions().join(id.as_str())).unwrap();
     }
 
-    /// A launch with a name, with what others do meanwhile.
+    /// A launch with a name, and what other processes do meanwhile.
     fn launch(home: &Home, number: u64, name: &str, meanwhile: impl FnOnce()) {
         let _names = home.lock_names().unwrap();
         assert_eq!(home.name_is_taken(name).unwrap(), None);
@@ -198,7 +202,7 @@ mod tests {
         addition.unwrap().done(id(number));
     }
 
-    /// Whether the next name is looked for without a list of the folder.
+    /// Whether the next name can be checked without listing the folder.
     fn is_known(place: &Path) -> bool {
         let index = EndedIndex::read(place).table.check();
         super::read(&Dir::open(place).unwrap(), &Dir::open(place.join("sessions")).unwrap(), index).is_some()
@@ -214,7 +218,7 @@ mod tests {
         launch(&home, 2, "two", || {});
         assert!(is_known(place.path()));
         assert_eq!((taken("one"), taken("two"), taken("three")), (Some(id(1)), Some(id(2)), None));
-        // By a version that knows nothing of this, or from the archive, in the moment after that.
+        // Added by a version without this file, or from the archive, in the moment after that.
         add(&home, id(3).as_str(), id(3), Some("three"));
         assert!(!is_known(place.path()));
         assert_eq!(taken("three"), Some(id(3)));
@@ -230,7 +234,7 @@ mod tests {
         launch(&home, 1, "one", || add(&home, id(2).as_str(), id(2), Some("two")));
         assert!(!is_known(place.path()), "there is one folder more");
         assert_eq!((taken("one"), taken("two")), (Some(id(1)), Some(id(2))));
-        // As many go as come; what comes has no name, and is given one later.
+        // As many are removed as added; the added one has no name, and is given one later.
         launch(&home, 3, "three", || {
             add(&home, id(4).as_str(), id(4), None);
             remove(&home, id(2));
@@ -241,7 +245,7 @@ mod tests {
         four.rename(&home, id(4), &renamed).unwrap();
         assert!(is_known(place.path()));
         assert_eq!(taken("four"), Some(id(4)));
-        // A launch that was killed, whose session appears later all the same.
+        // A launch that was killed, whose session still appears later.
         add(&home, &format!(".new-{}", id(5)), id(5), Some("five"));
         launch(&home, 6, "six", || {
             let hidden = home.sessions().join(format!(".new-{}", id(5)));
@@ -263,10 +267,10 @@ mod tests {
         assert!(home.begin_addition().is_none(), "the archive has just changed");
         let addition = Addition::begin_at(place.path(), i64::MAX).unwrap();
         add(&home, id(3).as_str(), id(3), Some("three"));
-        // As many go as come.
+        // As many are removed as added.
         std::fs::rename(month.join(id(1).as_str()), home.sessions().join(id(1).as_str())).unwrap();
         remove(&home, id(2));
-        // The clock of the file system goes in steps, and a change within one is what the moment is for.
+        // The clock of the file system advances in steps. `MOMENT_S` covers a change within one step.
         while super::archive_dates(&addition.home).unwrap() == addition.archive {
             std::fs::write(month.join("x"), "").unwrap();
             std::fs::remove_file(month.join("x")).unwrap();
@@ -288,7 +292,7 @@ mod tests {
                 assert!(!is_known(place.path()), "byte {at}");
             }
         }
-        // One that does not tell of the session counts, so that the following says something.
+        // A valid list without the session is used, so that the following checks are meaningful.
         let (root, sessions) = (Dir::open(place.path()).unwrap(), Dir::open(home.sessions()).unwrap());
         let index = EndedIndex::read(place.path()).table.check();
         let of = super::of(sessions.names_stamp().unwrap(), index);

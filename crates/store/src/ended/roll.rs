@@ -1,6 +1,6 @@
-//! `sessions.list`: which sessions a folder held when it last changed, as the difference from the index, so that thousands of
-//! names are not listed again and again. Derived: it counts only while the folder has that date and the index is that one.
-//! `names.list` has the same form ([`crate::names`]).
+//! `sessions.list`: which sessions a folder contained when it last changed, as the difference from the index, so that
+//! thousands of names are not listed again and again. Derived: it is valid only while the folder has that date and the
+//! index is the same. `names.list` has the same form ([`super::names`]).
 
 use ostler_core::id::SessionId;
 use ostler_sys::dir::{Date, Dir, Sync};
@@ -16,7 +16,7 @@ pub const WORTH_IT: usize = 1000;
 pub struct Of {
     pub folder: u64,
     pub changed: Date,
-    /// The check of the index.
+    /// The checksum of the index.
     pub index: u64,
 }
 
@@ -30,7 +30,7 @@ impl Of {
     }
 }
 
-/// What the folder has that the index has not, and the other way round.
+/// What is in the folder and not in the index, and the other way round.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     pub more: Vec<SessionId>,
@@ -46,7 +46,7 @@ impl Difference {
     }
 }
 
-/// The check of the index that a file is the difference from.
+/// The checksum of the index from which a file is the difference.
 pub fn index_of(home: &Dir, name: &str) -> Option<u64> {
     let bytes = home.read(name).ok()??;
     bytes.get(MAGIC.len() + 24..)?.first_chunk().map(|index| u64::from_le_bytes(*index))
@@ -66,7 +66,7 @@ pub fn read(home: &Dir, name: &str, of: Of) -> Option<Difference> {
     Some(Difference { more: more.to_vec(), missing: missing.iter().copied().collect() })
 }
 
-/// Writes down what a list has found.
+/// Writes what listing the folder has found.
 pub fn write(
     home: &Dir,
     name: &str,
@@ -107,7 +107,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Dir::open(folder.path()).unwrap();
         let ids: Vec<SessionId> = (0..WORTH_IT as u64 + 2).map(SessionId::from_random).collect();
-        // The index has one that is gone, and one is not in the index.
+        // One session of the index is gone, and one is not in the index.
         let (indexed, found) = (&ids[..ids.len() - 1], &ids[1..]);
         let of = Of { folder: 1, changed: Date { seconds: 2, nanos: 3 }, index: 4 };
         write(&home, "list", of, indexed.iter().copied(), found).unwrap();

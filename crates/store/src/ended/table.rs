@@ -1,6 +1,6 @@
 //! The bytes of `ended.index`: a header, one record of fixed size per session in the order of the ids, and the names.
 //!
-//! One check covers everything: a file that is damaged, cut off or of another form is read as if it were not there.
+//! One checksum covers everything: a file that is damaged, cut off or of another form is read as if it were not there.
 
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
@@ -9,11 +9,11 @@ use ostler_sys::dir::Date;
 pub use ostler_sys::pack::check;
 use std::collections::BTreeMap;
 
-/// Changes with the form of the file.
+/// Changes when the format of the file changes.
 const MAGIC: &[u8; 16] = b"ostler ended 02\n";
 const HEADER: usize = 64;
 const RECORD: usize = 64;
-/// Records are found by the first two characters of the id first; so many of each are told apart.
+/// Records are first narrowed down by the first two characters of the id; so many values of each are distinguished.
 const CHARACTERS: usize = 80;
 
 /// What is known of a session that has ended.
@@ -30,7 +30,7 @@ pub struct Ended<'a> {
     pub name: Option<std::borrow::Cow<'a, str>>,
 }
 
-/// In the file; 0 for one that is not known.
+/// The number in the file; 0 for an unknown kind.
 fn number_of(kind: Option<Kind>) -> u32 {
     match kind {
         None => 0,
@@ -47,14 +47,14 @@ fn kind_of(number: u32) -> Option<Kind> {
     all.into_iter().find(|kind| number_of(Some(*kind)) == number)
 }
 
-/// What holds for all records.
+/// What applies to all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The number of the folder that names those that have changed since.
+    /// The number of the folder `woken/`, which names the sessions that have changed since.
     pub woken: u64,
     /// When the date of every folder was compared last, in seconds.
     pub compared: i64,
-    /// A mark of the boot in which that was.
+    /// A hash of the id of that boot.
     pub boot: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct Table {
     pub header: Header,
     bytes: Vec<u8>,
     count: usize,
-    /// For each beginning of an id: its first record.
+    /// For each pair of first characters of an id: the first record.
     starts: Vec<u32>,
 }
 
@@ -97,7 +97,7 @@ impl Table {
         self.count
     }
 
-    /// Differs from that of every other table.
+    /// The checksum, which identifies this table.
     pub fn check(&self) -> u64 {
         self.bytes.get(56..64).and_then(|check| check.try_into().ok()).map_or(0, u64::from_le_bytes)
     }
@@ -106,7 +106,8 @@ impl Table {
         (0..self.count).filter_map(|at| SessionId::from_bytes(self.id_bytes(at)))
     }
 
-    /// The records of sessions with this name. No other record is decoded: with thousands of them that takes milliseconds.
+    /// The records of sessions with this name. No other record is decoded: for thousands of them that would take
+    /// milliseconds.
     pub fn named(&self, name: &str) -> impl Iterator<Item = Ended<'_>> {
         let names = self.bytes.get(HEADER + self.count * RECORD..).unwrap_or_default();
         let place = |at: usize| {
@@ -130,7 +131,7 @@ impl Table {
     }
 
     pub fn find(&self, id: SessionId) -> Option<usize> {
-        // One number, which has the order of the characters.
+        // As one number, which sorts like the characters.
         let wanted = u64::from_be_bytes(*id.as_bytes());
         let begin = first(id.as_bytes());
         let (mut low, mut high) = (*self.starts.get(begin)? as usize, *self.starts.get(begin + 1)? as usize);
@@ -195,13 +196,13 @@ pub fn encode(header: Header, records: &BTreeMap<SessionId, Ended<'_>>) -> Vec<u
     bytes
 }
 
-/// In the order of the ids.
+/// The number of the first two characters, which sorts like the ids.
 fn first(id: &[u8]) -> usize {
     let place = |at: usize| id.get(at).map_or(0, |byte| usize::from(byte.saturating_sub(b'0')).min(CHARACTERS - 1));
     place(0) * CHARACTERS + place(1)
 }
 
-/// The check of a file, without the check itself.
+/// The checksum of a file, without the bytes of the checksum itself.
 fn check_of_file(bytes: &[u8]) -> u64 {
     let (head, rest) = bytes.split_at(bytes.len().min(56));
     check(head).rotate_left(7) ^ check(rest.get(8..).unwrap_or_default())

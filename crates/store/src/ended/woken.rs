@@ -1,8 +1,8 @@
-//! `woken/`: an empty file for each session that was at rest and then was written to, by the name of its id. What the index
-//! of ended sessions says of these does not count.
+//! `woken/`: an empty file for each session that was at rest and was then written to; its name is the session's id. The
+//! records of these sessions in the index of ended sessions are not valid.
 //!
-//! One file more has a number as its name, which the index carries too: if somebody deletes this folder and what was noted in
-//! it, the index is compared with the folders of all sessions again.
+//! One more file has a number as its name, which is also in the index: if this folder is deleted with its notes, the
+//! index is compared with the folders of all sessions again.
 
 use crate::journal::mark_of;
 use ostler_core::id::SessionId;
@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 const NAME: &str = "woken";
-/// Begins the name of the file with the number.
+/// The prefix of the file with the number.
 const NUMBER: &str = ".number-";
 
 /// What the folder says.
@@ -29,7 +29,7 @@ pub struct Noted {
 pub struct Woken(Dir);
 
 impl Woken {
-    /// `None`: there is none, so that nothing is believed of which it should tell.
+    /// `None`: there is no such folder, so the index cannot be trusted.
     pub fn open(home: &Path) -> Option<Woken> {
         Dir::open(home.join(NAME)).ok().map(Woken)
     }
@@ -42,7 +42,7 @@ impl Woken {
         home.open_dir(NAME).map(Woken)
     }
 
-    /// The number of this folder, which gets one if it has none. For the one who holds the lock.
+    /// The number of this folder, which gets one if it has none. The caller holds the lock.
     pub fn number(&self) -> io::Result<u64> {
         if let Some(number) = self.noted()?.number {
             return Ok(number);
@@ -53,7 +53,7 @@ impl Woken {
         Ok(number)
     }
 
-    /// One at a time replaces the index. `None`: somebody else is about to.
+    /// Only one process at a time replaces the index. `None`: another process is doing so.
     pub fn lock(&self) -> Option<lock::Held> {
         lock::try_exclusive(self.0.duplicate().ok()?.try_into().ok()?).ok()?
     }
@@ -71,7 +71,8 @@ impl Woken {
         Ok(noted)
     }
 
-    /// The index has what became of the session since. The lock keeps others from waking it meanwhile.
+    /// Removes the note, because the index has a newer record of the session. The lock prevents other processes from
+    /// writing to the session meanwhile.
     pub fn settle(&self, sessions: &Dir, id: SessionId, changed: Date) -> io::Result<()> {
         let file = sessions.file(&format!("{id}/{}", crate::summary::LOCKED), OFlags::RDWR)?;
         if let Some(_held) = lock::try_exclusive(file)?
@@ -82,7 +83,7 @@ impl Woken {
         Ok(())
     }
 
-    /// Nothing has to be known of a session that is gone.
+    /// Removes the notes of sessions that are gone.
     pub fn forget_gone(&self, sessions: &Dir, ids: &HashSet<SessionId>) -> io::Result<()> {
         for id in ids {
             if sessions.changed(id.as_str())?.is_none() {
@@ -93,14 +94,14 @@ impl Woken {
     }
 }
 
-/// From now on the index does not count for this session. `home`: the folder in which the folder of all sessions is. Without
-/// an index there is nothing to note.
+/// From now on the record of this session in the index is not valid. `home`: the folder in which the folder of all
+/// sessions is. Without an index there is nothing to note.
 pub fn note(home: &Dir, id: SessionId) -> io::Result<()> {
     let noted = match home.open_dir(NAME) {
         Ok(woken) => woken.file(id.as_str(), OFlags::WRONLY | OFlags::CREATE).map(drop),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => Err(error),
     };
-    // On a full disk, for example. Deleting needs no room.
+    // The note cannot be written, on a full disk for example. Deleting the index needs no room.
     noted.or_else(|_| home.remove(super::NAME))
 }

@@ -1,9 +1,9 @@
 //! Limits on what a session may use: memory, processors, number of processes.
 //!
-//! A limit that is not in force is a lie, so each is written and read back, and one that the kernel does not take is an
-//! error that says why. It stands in the session's own group where that has the controller (version 2, which we enable
-//! where we may); a controller that the machine has bound to a hierarchy of version 1 gets a group there, which the process
-//! enters before it becomes the program.
+//! A limit that is shown but not in force would mislead, so each is written and read back, and a limit that the kernel
+//! does not accept is an error with the reason. It is set in the session's own group if that has the controller
+//! (version 2, which we enable if we may). A controller that the machine has bound to a hierarchy of version 1 gets a
+//! group there, which the process enters before it becomes the program.
 
 use super::mounts::Mounts;
 use super::{Base, Group, PREFIX};
@@ -25,7 +25,7 @@ pub enum Controller {
 impl Controller {
     pub const ALL: [Controller; 3] = [Controller::Memory, Controller::Cpu, Controller::Processes];
 
-    /// As the kernel calls it.
+    /// The kernel's name for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ pub enum Limit {
     Processes(u64),
 }
 
-/// Whose files a folder has.
+/// The version of the files in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
@@ -63,7 +63,7 @@ impl Limit {
         }
     }
 
-    /// The files that set it and what they are told; the last is the one to be read back.
+    /// The files that set the limit and their contents; the last one is to be read back.
     fn settings(self, version: Version) -> Vec<(&'static str, String)> {
         let quota = |thousandths: u64| thousandths.saturating_mul(PERIOD_US / 1000);
         match (self, version) {
@@ -81,7 +81,7 @@ impl Limit {
         for (file, value) in self.settings(version) {
             write(&folder.join(file), &value)?;
         }
-        if self.holds(folder, version)? { Ok(()) } else { Err(io::Error::other("the kernel did not take it")) }
+        if self.holds(folder, version)? { Ok(()) } else { Err(io::Error::other("the kernel did not accept it")) }
     }
 
     /// Whether it is in force there. The kernel rounds memory down to whole pages; a lower limit is stricter.
@@ -96,12 +96,12 @@ impl Limit {
     }
 }
 
-/// Settings exist already: creating a file of that name would be another mistake.
+/// Writes to a file that must exist: creating a file with that name would be another error.
 fn write(file: &Path, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut std::fs::File::options().write(true).open(file)?, value.as_bytes())
 }
 
-/// Why a limit cannot be kept to.
+/// Why a limit cannot be enforced.
 #[derive(Debug)]
 pub struct NotBounded {
     pub controller: Controller,
@@ -114,7 +114,7 @@ impl fmt::Display for NotBounded {
     }
 }
 
-/// How a limit of one kind can be had here.
+/// How a limit of one kind can be enforced here.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Usable {
     /// In each session's own group.
@@ -125,7 +125,7 @@ pub enum Usable {
     No(String),
 }
 
-/// Looks, without changing anything, how a limit of this kind could be kept to.
+/// Checks, without changing anything, how a limit of this kind could be enforced.
 #[must_use]
 pub fn usable(controller: Controller, base: Option<&Base>, mounts: &Mounts) -> Usable {
     let unified = match base {
@@ -148,7 +148,7 @@ pub fn usable(controller: Controller, base: Option<&Base>, mounts: &Mounts) -> U
     }
 }
 
-/// Whether groups in `base` have the controller, or would have it if we asked.
+/// Whether groups in `base` have the controller, or would have it if we enabled it.
 fn handed_on(controller: Controller, base: &Base) -> Result<(), String> {
     let has = |file: &str| {
         let text = std::fs::read_to_string(base.path.join(file)).unwrap_or_default();
@@ -169,8 +169,8 @@ fn handed_on(controller: Controller, base: &Base) -> Result<(), String> {
     }
 }
 
-/// The limits of one run, in force. What has to be remembered of them is the folders of version 1: the others stand in the
-/// session's own group.
+/// The limits of one run, in force. Only the folders of version 1 have to be remembered: the other limits are set in
+/// the session's own group.
 #[derive(Debug, Default)]
 pub struct Bounds {
     folders: Vec<PathBuf>,
@@ -234,7 +234,7 @@ impl Bounds {
         }
     }
 
-    /// Bounds that a record tells of. Only what looks like ours is believed.
+    /// The bounds in a record. Only paths that look like ours are accepted.
     #[must_use]
     pub fn recorded(folders: &[String]) -> Bounds {
         let ours = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
@@ -246,21 +246,21 @@ impl Bounds {
         &self.folders
     }
 
-    /// Puts this process, and whatever it starts, under them.
+    /// Puts this process, and whatever it starts, under these limits.
     pub fn enter(&self) -> io::Result<()> {
         self.folders.iter().try_for_each(|folder| write(&folder.join("cgroup.procs"), "0"))
     }
 
-    /// Removes them, when nobody is under them any more.
+    /// Removes the groups, when no process is in them any more.
     pub fn remove(&self) {
         for folder in &self.folders {
-            // One that is not empty stays, and doctor names it.
+            // A group that is not empty stays, and `doctor` reports it.
             let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
-/// Whether every limit is in force in a group of version 2 that somebody else has set up.
+/// Whether every limit is in force in a group of version 2 that was set up by another program.
 pub fn hold_in(group: &Path, limits: &[Limit]) -> Result<(), NotBounded> {
     for limit in limits {
         let why = match limit.holds(group, Version::Two) {
@@ -273,10 +273,10 @@ pub fn hold_in(group: &Path, limits: &[Limit]) -> Result<(), NotBounded> {
     Ok(())
 }
 
-/// How often a limit has struck.
+/// How often a limit was hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Struck {
-    /// Processes that were killed for memory.
+pub struct LimitHits {
+    /// Processes that were killed because of the memory limit.
     pub memory: u64,
     /// Processes that could not be started.
     pub processes: u64,
@@ -292,7 +292,7 @@ pub struct Usage {
     pub cpu_us: Option<u64>,
 }
 
-/// What the folders of one run tell, whichever version each is of.
+/// Reads the values in the folders of one run, whichever version each folder has.
 #[derive(Debug)]
 pub struct Meter {
     folders: Vec<PathBuf>,
@@ -305,8 +305,8 @@ impl Meter {
     }
 
     #[must_use]
-    pub fn struck(&self) -> Struck {
-        Struck {
+    pub fn limit_hits(&self) -> LimitHits {
+        LimitHits {
             memory: self
                 .field("memory.events", "oom_kill")
                 .or(self.field("memory.oom_control", "oom_kill"))
@@ -325,7 +325,7 @@ impl Meter {
         }
     }
 
-    /// The number behind a word, in the first folder that has such a file with such a word.
+    /// The number after a word, in the first folder that has such a file with such a word.
     fn field(&self, file: &str, word: &str) -> Option<u64> {
         let mut found = self.texts(file);
         found.find_map(|text| text.lines().find_map(|line| line.strip_prefix(word)?.trim().parse().ok()))
@@ -345,7 +345,7 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// A folder with the files of a group: what the kernel would be told and would tell.
+    /// A folder with the files of a group, in the place of the kernel's.
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -409,7 +409,7 @@ mod tests {
         std::fs::write(memory.path().join("memory.usage_in_bytes"), "4096\n").unwrap();
         let bounds = Bounds { folders: vec![memory.path().to_owned()] };
         let meter = Meter::new(Some(group.path()), &bounds);
-        assert_eq!(meter.struck(), Struck { memory: 2, processes: 3 });
+        assert_eq!(meter.limit_hits(), LimitHits { memory: 2, processes: 3 });
         assert_eq!(meter.usage(), Usage { memory: Some(4096), processes: None, cpu_us: Some(1234) });
     }
 

@@ -1,5 +1,6 @@
-//! Where the kernel's hierarchies of groups are mounted, and where in them we are. Nothing is guessed: a usual place is
-//! looked at before it is believed, and a controller may be bound to a hierarchy of its own (cgroup v1), as on older machines.
+//! Where the kernel's hierarchies of groups are mounted, and the place of this process in them. Nothing is guessed: a
+//! usual place is checked before it is used, and a controller may be bound to a hierarchy of its own (cgroup v1), as on
+//! older machines.
 
 use super::PREFIX;
 use std::io::Read;
@@ -9,14 +10,15 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hierarchy {
     kind: Kind,
-    /// What of the hierarchy is mounted there.
+    /// The part of the hierarchy that is mounted there.
     root: PathBuf,
     pub mount: PathBuf,
 }
 
 impl Hierarchy {
-    /// The hierarchy of version 2, if it is mounted at one of the usual places from its top down (which is always its first
-    /// inode), and if that is also the top of what the kernel tells us (which it is outside of containers).
+    /// The hierarchy of version 2, if it is mounted at one of the usual places from its top down (the top always has
+    /// the first inode number), and if that is also the top of what the kernel shows us (which it is outside of
+    /// containers).
     fn at_usual_place() -> Option<Hierarchy> {
         const FIRST_INODE: u64 = 1;
         const OUTERMOST_NAMESPACE: u64 = 0xEFFF_FFFB;
@@ -35,7 +37,7 @@ impl Hierarchy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Unified,
-    /// Of version 1, with these controllers.
+    /// Version 1, with these controllers.
     Bound(Vec<String>),
 }
 
@@ -43,7 +45,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) path: PathBuf,
-    /// We are inside a session's group ourselves.
+    /// This process is inside a session's group itself.
     pub(super) nested: bool,
 }
 
@@ -61,8 +63,8 @@ impl Mounts {
         Some(Mounts::read(&read_at_once("/proc/self/mountinfo")?, read_at_once("/proc/self/cgroup")?))
     }
 
-    /// Only what a session's own group needs. It is quick where the hierarchy lies whole at a usual place: among all mounts
-    /// it would take the kernel ten times as long to find it.
+    /// Only what a session's own group needs. This is quick if the whole hierarchy is mounted at a usual place: finding
+    /// it among all mounts would take the kernel ten times as long.
     pub(super) fn look_at_unified() -> Option<Mounts> {
         match Hierarchy::at_usual_place() {
             Some(unified) => Some(Mounts { hierarchies: vec![unified], ours: read_at_once("/proc/self/cgroup")? }),
@@ -89,7 +91,7 @@ impl Mounts {
         })
     }
 
-    /// Where our own groups belong in it: where we are, or around the outermost session that we are in.
+    /// Where our own groups belong in this hierarchy: where we are, or around the outermost session that we are in.
     pub(super) fn spot(&self, hierarchy: &Hierarchy) -> Option<Spot> {
         let ours = self.ours.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -115,13 +117,13 @@ impl Mounts {
         Some(unified.mount.join(Path::new(ours).strip_prefix(&unified.root).ok()?))
     }
 
-    /// Every group of version 1 that we are in and a session made.
+    /// Every group of version 1 that we are in and that was made for a session.
     pub(super) fn bound_and_nested(&self) -> impl Iterator<Item = Spot> {
         let bound = self.hierarchies.iter().filter(|hierarchy| hierarchy.kind != Kind::Unified);
         bound.filter_map(|hierarchy| self.spot(hierarchy)).filter(|spot| spot.nested)
     }
 
-    /// For tests: this machine, with a hierarchy of version 2 at `mount` that we are at the top of.
+    /// For tests: this machine, with a hierarchy of version 2 at `mount`, with this process at its top.
     #[cfg(test)]
     pub(super) fn only(mount: &Path) -> Mounts {
         let line = format!("36 25 0:30 / {} rw - cgroup2 cgroup2 rw", mount.display());
@@ -129,8 +131,8 @@ impl Mounts {
     }
 }
 
-/// A file that the kernel writes as it is read. It has no size to go by, and every further call costs as much as the first,
-/// so the first one asks for more than there usually is.
+/// A file that the kernel generates as it is read. It has no known size, and every further call costs as much as the
+/// first, so the first one asks for more than there usually is.
 fn read_at_once(path: &str) -> Option<String> {
     let mut text = String::with_capacity(16 * 1024);
     std::fs::File::open(path).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
@@ -143,7 +145,7 @@ fn hierarchy(line: &str) -> Option<Hierarchy> {
     let mut right = right.split(' ');
     let kind = match right.next()? {
         "cgroup2" => Kind::Unified,
-        // What is mounted, then the options of the file system, the controllers among them.
+        // After the type comes what is mounted, then the options of the file system, which include the controllers.
         "cgroup" => Kind::Bound(right.nth(1)?.split(',').map(str::to_owned).collect()),
         _ => return None,
     };
@@ -151,7 +153,7 @@ fn hierarchy(line: &str) -> Option<Hierarchy> {
     Some(Hierarchy { kind, root: fields.next()?, mount: fields.next()? })
 }
 
-/// mountinfo writes blanks in names as octal escapes; hardly ever is there one.
+/// mountinfo writes blanks in names as octal escapes, which are rare.
 fn unescape(field: &str) -> String {
     if !field.contains('\\') {
         return field.to_owned();

@@ -25,7 +25,7 @@ fn returned(id: &str, text: &str) -> Fact {
     Fact::ToolReturned { text: text.to_owned(), failed: false, call: Some(id.to_owned()) }
 }
 
-/// The rows that are seen, without the free ones above.
+/// The visible rows, without the blank ones above.
 fn seen(conversation: &mut Conversation, columns: u16, rows: u16) -> Vec<String> {
     let area = Rect::new(0, 0, columns, rows);
     let mut buffer = Buffer::empty(area);
@@ -76,7 +76,7 @@ fn an_edit_is_shown_as_what_it_changes_and_a_long_one_in_part() {
     assert_eq!((rows.len(), rows[13].as_str()), (14, "  … 18 more lines"));
     conversation.toggle();
     assert_eq!(seen(&mut conversation, 40, 50).len(), 31);
-    // What does not fit is more of it, and nothing new.
+    // Rows that no longer fit are below the view, but they are not new.
     conversation.toggle();
     seen(&mut conversation, 40, 20);
     conversation.toggle();
@@ -99,7 +99,7 @@ fn the_view_stays_where_it_is_while_text_comes_and_follows_at_the_end() {
     assert!(!conversation.has_news() && conversation.follows());
     conversation.to_start();
     assert_eq!(seen(&mut conversation, 40, 5)[0], "text 0");
-    // Every row is passed on the way down, in any window.
+    // Scrolling down shows every row, in any window.
     let mut passed = std::collections::BTreeSet::new();
     while !conversation.follows() {
         passed.extend(seen(&mut conversation, 9, 4));
@@ -184,7 +184,7 @@ fn ask(request: &str) -> Ask {
 }
 
 #[test]
-fn a_view_that_nobody_scrolled_shows_the_end_behind_a_question_of_the_past() {
+fn a_view_that_was_not_scrolled_shows_the_end_behind_a_question_of_the_past() {
     let mut conversation = new();
     conversation.fact(&Fact::Asked(ask("old")));
     conversation.answered("old", "root", true, None);
@@ -209,7 +209,7 @@ fn the_open_question_stays_in_view_until_it_is_answered_or_the_person_scrolls() 
     assert!(!asked(&seen(&mut conversation, 40, 5)));
     conversation.to_end();
     assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("  │ below 8"));
-    // The person who comes back to it has it in view again, and the end once it is answered.
+    // After going to the end, the open question is in view again; after its answer, the end is.
     conversation.scroll_up(20);
     conversation.asks(Some(&ask("next")));
     assert!(!seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
@@ -237,7 +237,7 @@ fn a_question_is_seen_when_all_of_it_has_been_in_view() {
     conversation.asks(Some(&long));
     seen(&mut conversation, 40, 9);
     assert!(!conversation.question_is_seen());
-    // Who goes to its end has not seen what is between.
+    // Going to its end does not show the rows in between.
     conversation.to_end();
     seen(&mut conversation, 40, 9);
     assert!(!conversation.question_is_seen());
@@ -251,7 +251,7 @@ fn a_question_is_seen_when_all_of_it_has_been_in_view() {
         conversation.page_down();
     }
     assert!(conversation.follows() && conversation.question_is_seen());
-    // It stays so in a window of another width.
+    // This stays so in a window of another width.
     seen(&mut conversation, 20, 9);
     assert!(conversation.question_is_seen());
     conversation.asks(Some(&ask("next")));

@@ -1,4 +1,4 @@
-//! What is seen of a conversation: what is unfolded and chosen, where the view stands, and drawing it.
+//! The view of a conversation: what is unfolded and chosen, the position, and drawing.
 
 use super::{Choose, Conversation, KEPT, Place};
 use crate::entry::Entry;
@@ -9,7 +9,7 @@ use ratatui_core::text::Line;
 use std::rc::Rc;
 
 impl Conversation {
-    /// Unfolds or folds the chosen entry, or the last one that is seen and can be.
+    /// Unfolds or folds the chosen entry, or the last visible one that can be folded.
     pub fn toggle(&mut self) {
         let seen = self.drawn.iter().rev().flatten().copied().find(|entry| self.folds(*entry));
         let target = self.chosen.or(seen).or_else(|| (0..self.entries.len()).rev().find(|entry| self.folds(*entry)));
@@ -29,7 +29,7 @@ impl Conversation {
         }
     }
 
-    /// Unfolds or folds what stands in this row of the area it was drawn in. Says whether there was anything.
+    /// Unfolds or folds the entry in this row of the drawn area. Returns whether there was one.
     pub fn click(&mut self, row: usize) -> bool {
         let target = self.drawn.get(row).copied().flatten().filter(|entry| self.folds(*entry));
         if let Some(target) = target {
@@ -62,7 +62,7 @@ impl Conversation {
         let before = self.chosen;
         match which {
             Choose::Before => self.chosen = next.or(before),
-            // Behind the last one nothing is chosen.
+            // After the last tool call nothing is chosen.
             Choose::Behind => self.chosen = next,
         }
         for place in [before, self.chosen].into_iter().flatten() {
@@ -128,7 +128,7 @@ impl Conversation {
         self.scroll_down(self.page());
     }
 
-    /// Two rows are seen before and after: over one of them may stand that there is more below.
+    /// Two rows stay visible: one of them may be covered by the line that there is more below.
     pub(super) fn page(&self) -> usize {
         self.height.saturating_sub(2).max(1)
     }
@@ -149,15 +149,15 @@ impl Conversation {
         self.follows && !self.held_above_end
     }
 
-    /// Whether something has come below what is seen.
+    /// Whether something has been added below the view.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.news
     }
 
-    // How it is drawn.
+    // Drawing.
 
-    /// Draws the part that is seen. Where there is less than the area has room for, it stands at the bottom.
+    /// Draws the visible part. If it is smaller than the area, it is at the bottom.
     pub fn render(&mut self, area: Rect, buffer: &mut Buffer) {
         self.measure(area);
         if let Some(reveal) = self.reveal.take().filter(|place| *place < self.entries.len()) {
@@ -176,12 +176,12 @@ impl Conversation {
         // A question that is in view at the end stays in view when more comes below it.
         self.held |= self.follows && self.question_row().is_some_and(|question| question >= end);
         let mut lines: Vec<(Option<usize>, Line<'static>)> = Vec::with_capacity(self.height);
-        // Over the last row of a view that is not at the end may stand that there is more below.
+        // The last row of a view that is not at the end may be covered by the line that there is more below.
         let clear = if self.follows() { self.height } else { self.height.saturating_sub(1) };
         while lines.len() < self.height && place.entry < self.entries.len() {
             let rows = self.rows_of(place.entry);
             let room = self.height - lines.len();
-            // The free row before an entry belongs to nothing that could be unfolded.
+            // The blank row before an entry is not part of it, so a click there unfolds nothing.
             let gap = usize::from(self.has_gap(place.entry));
             if self.open_question == Some(place.entry) {
                 let end = rows.len().min(place.row + clear.saturating_sub(lines.len()));
@@ -202,7 +202,7 @@ impl Conversation {
         self.forget_far();
     }
 
-    /// These rows of the open question are in view. They count only where nothing before them has been passed over.
+    /// Notes that these rows of the open question are in view. They count only if no row before them was skipped.
     fn note_seen(&mut self, start: usize, end: usize, gap: usize, all: usize) {
         if start <= self.question_rows_seen.max(gap) {
             self.question_rows_seen = self.question_rows_seen.max(end);
@@ -214,7 +214,7 @@ impl Conversation {
         self.height = usize::from(area.height);
         if self.columns != usize::from(area.width) {
             self.columns = usize::from(area.width);
-            // Rows of another width are other rows.
+            // With another width the rows are different.
             self.question_rows_seen = 0;
             for place in self.kept.drain(..) {
                 if let Some(kept) = self.entries.get_mut(place) {
@@ -276,7 +276,7 @@ impl Conversation {
     pub(super) fn has_gap(&self, place: usize) -> bool {
         let before = place.checked_sub(1).and_then(|before| self.entries.get(before));
         match (before, self.entries.get(place)) {
-            (Some(before), Some(kept)) => kept.entry.stands_apart_from(&before.entry),
+            (Some(before), Some(kept)) => kept.entry.needs_gap_after(&before.entry),
             (None, _) | (_, None) => false,
         }
     }

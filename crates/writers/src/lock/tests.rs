@@ -25,7 +25,7 @@ impl Fixture {
         Writers::open(&|name| (name == "HOME").then(|| home.clone())).unwrap()
     }
 
-    /// The session in one of the two folders, with this agent, whose helpers are gone.
+    /// The session in one of the two folders, with this agent; its helpers have exited.
     fn session(&self, folder: &str, agent: Option<&Identity>) -> Occupant {
         let dir = Folder::new(Dir::open(self.root.path().join(folder)).unwrap());
         let occupant = Occupant::new(&self.conversation, SessionId::from_random(1), &dir, agent.cloned()).unwrap();
@@ -41,7 +41,7 @@ fn gone() -> Identity {
     serde_json::from_value(serde_json::json!({"pid": 4_000_000, "start": 1, "boot": "another"})).unwrap()
 }
 
-/// A process that has a copy of a file open, as an agent or its tool has.
+/// A process that has a copy of a file open, like an agent or its tool.
 struct Process(Child, Identity);
 
 impl Process {
@@ -59,7 +59,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // After its end both only say so.
+        // If the process has already exited, both calls only report that.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -68,7 +68,7 @@ impl Drop for Process {
 fn take(fixture: &Fixture, me: &Occupant) -> Option<OwnedFd> {
     match fixture.writers().take(&fixture.conversation, me).unwrap() {
         Taken::Yes(file) => Some(file),
-        Taken::No(_) | Taken::ByNobodyKnown => None,
+        Taken::No(_) | Taken::ByUnknown => None,
     }
 }
 
@@ -94,7 +94,7 @@ fn panic_with(what: &Taken) -> ! {
 }
 
 #[test]
-fn a_number_that_now_belongs_to_somebody_else_keeps_nobody_out() {
+fn a_reused_pid_does_not_block_the_conversation() {
     let fixture = Fixture::new();
     let agent = Process::with(None);
     let mut record = serde_json::to_value(&agent.1).unwrap();
@@ -116,7 +116,7 @@ fn a_lock_that_was_dropped_protects_its_writer_as_long_as_it_lives() {
 }
 
 #[test]
-fn a_lock_that_leaked_into_a_tool_blocks_nobody_once_its_writer_is_gone() {
+fn a_lock_leaked_into_a_tool_does_not_block_after_its_writer_has_exited() {
     let fixture = Fixture::new();
     let agent = Process::with(None);
     let held = take(&fixture, &fixture.session("one", Some(&agent.1))).unwrap();
@@ -130,7 +130,7 @@ fn a_lock_that_leaked_into_a_tool_blocks_nobody_once_its_writer_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_seen_from_here_is_believed_to_the_lock_alone() {
+fn in_another_pid_namespace_only_the_lock_counts() {
     let fixture = Fixture::new();
     let elsewhere = Occupant { namespace: "pid:[1]".to_owned(), ..fixture.session("one", Some(&gone())) };
     let held = take(&fixture, &elsewhere).unwrap();
@@ -140,19 +140,19 @@ fn what_cannot_be_seen_from_here_is_believed_to_the_lock_alone() {
 }
 
 #[test]
-fn a_lock_that_names_nobody_counts_while_it_is_held() {
+fn a_lock_without_a_record_counts_while_it_is_held() {
     let fixture = Fixture::new();
     let held = take(&fixture, &fixture.session("one", None)).unwrap();
     std::fs::write(fixture.root.path().join(".local/state/ostler/writers").join(fixture.conversation.file_name()), "?")
         .unwrap();
     let refused = fixture.writers().take(&fixture.conversation, &fixture.session("two", None)).unwrap();
-    assert!(matches!(refused, Taken::ByNobodyKnown), "{refused:?}");
+    assert!(matches!(refused, Taken::ByUnknown), "{refused:?}");
     drop(held);
     assert!(take(&fixture, &fixture.session("two", None)).is_some());
 }
 
 #[test]
-fn letting_go_frees_it_whoever_has_a_copy_and_never_what_somebody_else_has_taken() {
+fn release_frees_it_despite_copies_and_never_another_sessions_lock() {
     let fixture = Fixture::new();
     let agent = Process::with(None);
     let held = take(&fixture, &fixture.session("one", Some(&agent.1))).unwrap();
@@ -166,7 +166,7 @@ fn letting_go_frees_it_whoever_has_a_copy_and_never_what_somebody_else_has_taken
 }
 
 #[test]
-fn a_session_that_lost_its_lock_takes_it_anew_and_nobody_else_does() {
+fn only_the_session_that_lost_its_lock_can_take_it_again() {
     let fixture = Fixture::new();
     let agent = Process::with(None);
     let me = fixture.session("one", Some(&agent.1));
@@ -182,7 +182,7 @@ fn a_session_that_lost_its_lock_takes_it_anew_and_nobody_else_does() {
 }
 
 #[test]
-fn of_many_who_take_it_at_once_one_has_it() {
+fn of_many_concurrent_takers_exactly_one_gets_it() {
     let fixture = Fixture::new();
     let agent = Process::with(None);
     let taken = std::thread::scope(|scope| {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 fn facts_of(lines: &[Value]) -> Vec<Fact> {
     let mut decoder = AcpLines::default();
-    // Another decoder that goes on with what the one before it remembered understands the same.
+    // Another decoder that continues from the memory of the one before it must find the same facts.
     let mut memory = decoder.memory().unwrap_or_default();
     let (mut facts, mut facts_of_many) = (Vec::new(), Vec::new());
     for line in lines {
@@ -111,7 +111,7 @@ fn notices_of_the_program_are_no_part_of_the_answer() {
     assert_eq!(after(&[said("one. "), said("two")]), good("one. two"));
     assert_eq!(after(&[known]).0, Verdict::Failed, "a notice is not an answer");
     let glued = answer(&[opened("another"), new, other, said("two"), ended.clone()]).1;
-    assert!(glued.is_some_and(|text| text.contains("left.two")), "of an agent that nobody knows nothing is cut");
+    assert!(glued.is_some_and(|text| text.contains("left.two")), "nothing is cut for an unknown agent");
     let message = |id: &str, text: &str| {
         let content = json!({ "type": "text", "text": text });
         update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": id, "content": content }))

@@ -1,10 +1,10 @@
 //! Transcripts of claude.
 //!
-//! Read once for the lines and a few numbers of each message ([`scan`]); the rest is decided on the tree of those numbers
-//! ([`tree`], [`writers`]), and only the lines that change are looked at again ([`rewrite`]).
+//! The file is read once, for its lines and a few numbers of each message ([`scan`]). The rest is decided on the tree
+//! of those numbers ([`tree`], [`writers`]), and only the lines that change are read again ([`rewrite`]).
 //!
-//! A healthy transcript is not touched: side arms of parallel tools, side chains of subagents, compactions, prompts that
-//! were taken back and turns that were interrupted are what claude writes when nothing is wrong.
+//! A healthy transcript is not changed: side arms of parallel tools, side chains of subagents, compactions, prompts
+//! that were taken back and turns that were interrupted are what claude writes when nothing is wrong.
 
 mod rejoin;
 mod rewrite;
@@ -29,7 +29,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use tree::{Branch, Chain, NONE, Roots, Tree};
 
-/// How far back another message is looked for in the place of one that is lost.
+/// How many messages back a replacement for a lost parent is looked for.
 const NEAR: Index = 64;
 
 impl Repair for Claude {
@@ -45,7 +45,7 @@ impl Repairs for Claude {
 
     fn is_record(&self, record: &Value) -> bool {
         let has = |name: &str| record.get(name).is_some();
-        // Another agent's records look alike, but for what is in them.
+        // Records of another agent look alike, except for these fields.
         let other = has("systemPayload") || record["message"].get("parts").is_some();
         has("type") && (has("sessionId") || has("parentUuid") || has("leafUuid")) && !other
     }
@@ -73,7 +73,7 @@ fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Exam
         moved: Vec::new(),
         messages: scan.ids.len(),
     };
-    // With a line that nobody has looked into, no one can say what is missing.
+    // If a line was not read, it is not known what is missing.
     if !surface.unseen {
         Repairing::new(&scan, &mut source, &mut examination).repair(branches)?;
     }
@@ -90,7 +90,7 @@ struct Repairing<'a, R> {
     open: BTreeMap<Index, usize>,
     /// Results without a call, by message.
     orphans: BTreeMap<Index, usize>,
-    /// Second results of one call.
+    /// Second results of one call that differ from the first.
     doubled: HashSet<Index>,
 }
 
@@ -113,20 +113,20 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         self.drop_doubles()?;
         self.tree.open_circles();
         let answered = self.match_calls();
-        self.hang_up_again(&answered);
+        self.reattach_orphans(&answered);
         let words = self.keep_orphans()?;
         let mut at_once = HashSet::new();
         self.join(branches, &mut at_once)?;
-        // What is put on the chain may show a branch below it.
+        // A message that is put on the chain may make a branch below it visible.
         while self.put_first_on_chain(&words) {
             self.join(branches, &mut at_once)?;
         }
-        self.say_what_is_left();
+        self.report_abandoned_branches();
         self.answer_open_calls()?;
         self.rewrite.write(&self.tree, self.source, &mut self.out.edits)
     }
 
-    /// Takes out what stands twice, to the byte.
+    /// Removes records that occur twice, identical to the byte.
     fn drop_copies(&mut self) -> io::Result<()> {
         let pairs: Vec<(Index, Index)> = self.tree.same_ids().collect();
         let mut instead: HashMap<Index, Index> = HashMap::new();
@@ -138,8 +138,8 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
                 self.out.edits.cut(copy.start, copy.line_end());
                 count_copy(&mut self.out.findings);
             } else {
-                // As claude does: the later one of those that it knows stands for both.
-                let unknown = self.tree.is_strange(later) && !self.tree.is_strange(first);
+                // As claude does: of two with one id the later one of a known kind replaces the other.
+                let unknown = self.tree.is_unknown_kind(later) && !self.tree.is_unknown_kind(first);
                 let (gone, stays) = if unknown { (later, first) } else { (first, later) };
                 instead.insert(gone, stays);
                 self.out.findings.push(Finding::SameId);
@@ -149,14 +149,14 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         Ok(())
     }
 
-    /// Takes out what says the same of one tool call under another id. A second result that says something else becomes
-    /// words: the model takes one.
+    /// Removes messages with the same content for one tool call under another id. A second result with other content
+    /// becomes text: the model accepts only one result.
     fn drop_doubles(&mut self) -> io::Result<()> {
         for list in [&self.tree.scan.calls, &self.tree.scan.results] {
             let mut list: Vec<_> = list.iter().filter(|(_, index)| self.tree.counts(*index)).copied().collect();
             list.sort_unstable();
             let is_double = |two: &&[(Name, Index)]| two[0].0 == two[1].0 && two[0].1 != two[1].1;
-            let doubles = list.windows(2).filter(is_double).filter(|two| two[0].0 != Name::of_nobody());
+            let doubles = list.windows(2).filter(is_double).filter(|two| two[0].0 != Name::unset());
             let mut instead: HashMap<Index, Index> = HashMap::new();
             for two in doubles {
                 let (first, second) = (two[0].1, two[1].1);
@@ -204,8 +204,8 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         displaced
     }
 
-    /// Hangs messages whose parent is lost on the message of their call, or on the one before them.
-    fn hang_up_again(&mut self, calls: &BTreeMap<Index, Index>) {
+    /// Gives messages whose parent is lost a new parent: the message of their call, or the message before them.
+    fn reattach_orphans(&mut self, calls: &BTreeMap<Index, Index>) {
         let mut roots = Roots::new(&self.tree.up);
         for index in 0..self.tree.scan.len() {
             let lost = self.tree.up[index as usize] == NONE && self.tree.scan.parents[index as usize].is_some();
@@ -223,8 +223,8 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         }
     }
 
-    /// Joins what two processes wrote at once, or moves it out. One branch at a time, since each changes what the others
-    /// hang on; `at_once` remembers which were found so.
+    /// Joins what two processes wrote at the same time, or moves it to another file. One branch at a time, since each
+    /// changes the parents of the others; `at_once` remembers which branches were found to be written at the same time.
     fn join(&mut self, how: Branches, at_once: &mut HashSet<Index>) -> io::Result<()> {
         loop {
             let chain = self.tree.chain();
@@ -235,7 +235,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
                     at_once.insert(branch.first);
                 }
             }
-            // The last one first, so that they end up in the order of the file.
+            // The last branch first, so that they end up in the order of the file.
             let next = found.iter().rev().find_map(|branch| {
                 let dropped_call = self.is_dropped_call(branch, &chain, &heads);
                 (dropped_call || at_once.contains(&branch.first)).then_some((branch, dropped_call))
@@ -263,7 +263,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         branch.prompts == 0 && self.open.keys().any(is_in) && !self.tree.beside(chain, branch).is_empty()
     }
 
-    /// Everything below a branch leaves this file for one of its own.
+    /// Moves everything below a branch from this file to a new one.
     fn move_out(&mut self, branch: &Branch, chain: &Chain, heads: &[Index]) -> io::Result<()> {
         let after: HashSet<Index> = self.tree.beside(chain, branch).into_iter().collect();
         let moved: Vec<bool> = (0..self.tree.scan.len())
@@ -292,15 +292,15 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         Ok(())
     }
 
-    /// Says which branches the conversation has left behind.
-    fn say_what_is_left(&mut self) {
+    /// Reports the branches that the conversation no longer follows.
+    fn report_abandoned_branches(&mut self) {
         let chain = self.tree.chain();
         let found = self.tree.branches(&chain, &self.tree.heads(&chain));
         let left = found.iter().filter(|branch| branch.prompts > 0 && branch.first == branch.head);
         self.out.findings.extend(left.map(|branch| Finding::LeftAside { messages: branch.messages }));
     }
 
-    /// A result whose call is lost stays as words. Returns the messages that have nothing else.
+    /// A result whose call is lost is kept as text. Returns the messages that contain nothing else.
     fn keep_orphans(&mut self) -> io::Result<Vec<Index>> {
         let calls = self.names(&self.tree.scan.calls);
         for (&orphan, &lost) in &self.orphans {
@@ -308,7 +308,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
             let doubled = self.doubled.contains(&orphan);
             rewrite::results_as_text(&placed, |name| !doubled && calls.contains(&name), &mut self.out.edits)?;
             self.out.findings.push(Finding::ResultWithoutCall);
-            // One that also has the result of another call stays with that.
+            // A message that also has the result of another call stays with that call.
             let has = self.tree.scan.results.iter().filter(|&&(_, index)| index == orphan).count();
             if has == lost {
                 self.tree.words.insert(orphan);
@@ -319,7 +319,8 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         Ok(words)
     }
 
-    /// Puts the first of these messages that the model would not see where it sees it; `false` when it sees all of them.
+    /// Of these messages, moves the first one that the model would not see onto the chain; `false` when the model sees
+    /// all of them.
     fn put_first_on_chain(&mut self, words: &[Index]) -> bool {
         let chain = self.tree.chain();
         let unseen =
@@ -358,7 +359,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         true
     }
 
-    /// Tells the model about calls that were cut off.
+    /// Adds results that tell the model about calls that were cut off.
     fn answer_open_calls(&mut self) -> io::Result<()> {
         let chain = self.tree.chain();
         let results = self.names(&self.tree.scan.results);
@@ -373,7 +374,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
             self.out.edits.insert(behind.end(), [b"\n", note.line.as_slice()].concat());
             notes.insert(call, note.uuid);
         }
-        // What went on from a call goes on from its result.
+        // What followed a call now follows the result of that call.
         for index in 0..self.tree.scan.len() {
             let call = self.tree.up[index as usize];
             let Some(note) = notes.get(&call).filter(|_| self.tree.counts(index)) else {
@@ -394,7 +395,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         list.iter().filter(|(_, index)| self.tree.counts(*index)).map(|&(name, _)| name).collect()
     }
 
-    /// The last line, in one run, of the answer that a call belongs to, and of its results.
+    /// The last line, in an unbroken sequence, of the answer that a call belongs to and of its results.
     fn last_of_answer(&self, call: Index) -> Index {
         let scan = self.tree.scan;
         let answer = scan.answers[call as usize];
@@ -412,7 +413,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
     }
 }
 
-/// The conversation that begins with this message, as one of its own.
+/// The conversation that begins with this message, as a conversation of its own.
 fn as_its_own(head: &Placed, without: Vec<u64>) -> io::Result<Moved> {
     #[derive(serde::Deserialize)]
     struct Session {
@@ -425,7 +426,7 @@ fn as_its_own(head: &Placed, without: Vec<u64>) -> io::Result<Moved> {
     Ok(Moved {
         renamed: (name(&old.id), name(&id)),
         id,
-        // Messages; notes about where to go on are about the other branch.
+        // Only messages; notes about where to continue concern the other branch.
         taken: r#"{"parentUuid":"#,
         without: without.into_iter().collect(),
     })

@@ -1,9 +1,9 @@
-//! A transcript of claude put together with an earlier copy of itself.
+//! Joins a transcript of claude with an earlier copy of itself.
 //!
-//! A claude whose file is deleted, cut or replaced behind its back goes on in a new one whose first message hangs on one
-//! that is only in the copy: resumed from it, the model knows nothing of what was said before. What is in the copy comes
-//! first, then what only the transcript has. A transcript that hangs on nothing outside itself is left alone: somebody may
-//! have gone back to an earlier state of it, and that is theirs to say.
+//! When the file of a running claude is deleted, cut or replaced, claude continues in a new file. Its first message has
+//! a parent that is only in the copy: resumed from that file, the model knows nothing of what was said before. The
+//! messages of the copy come first, then those that only the transcript has. A transcript without parents outside
+//! itself is not changed: a person may have gone back to an earlier state of it on purpose.
 
 use ostler_transcript::fields::{Name, number};
 use ostler_transcript::lines::Lines;
@@ -41,7 +41,7 @@ impl Records for Links {
     }
 }
 
-/// Says how to put a transcript together with a copy, when it hangs on messages that only the copy has.
+/// How to join a transcript with a copy, when it has parents that only the copy has.
 ///
 /// # Errors
 /// When one of the two cannot be read.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_on_a_copy_goes_behind_it_and_nothing_stands_twice() {
+    fn messages_with_a_parent_in_the_copy_follow_it_without_duplicates() {
         let note = "{\"type\":\"mode\"}\n";
         let copy = [&line("a", ""), note, &line("b", "a"), "{\"torn"].concat();
         let replaced = [&line("c", "b"), note].concat();

@@ -1,4 +1,4 @@
-//! The new bytes: other parents, words in the place of results, results for calls.
+//! The new bytes: changed parents, text in the place of results, results for calls.
 
 use super::scan::Index;
 use super::tree::{NONE, Tree};
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Seek};
 
-/// Which messages get another parent.
+/// The messages that get another parent.
 #[derive(Debug, Default)]
 pub struct Rewrite {
-    /// The uuid of a new line, or that of the message the tree says.
+    /// The uuid of a new line, or `None` for the parent that is in the tree.
     parents: BTreeMap<Index, Option<String>>,
     end: Option<Index>,
 }
@@ -31,12 +31,12 @@ struct Ids<'a> {
 }
 
 impl Rewrite {
-    /// The tree says who its parent is now.
+    /// The parent of this message is the one in the tree.
     pub fn parent(&mut self, of: Index) {
         self.parents.entry(of).or_default();
     }
 
-    /// A new line is its parent.
+    /// The parent of this message is a new line.
     pub fn parent_is(&mut self, of: Index, uuid: String) {
         self.parents.insert(of, Some(uuid));
     }
@@ -45,7 +45,7 @@ impl Rewrite {
         self.parents.remove(&of);
     }
 
-    /// The conversation is to go on here.
+    /// The conversation is to continue at this message.
     pub fn end_at(&mut self, message: Index) {
         self.end = Some(message);
     }
@@ -80,7 +80,7 @@ impl Rewrite {
     }
 }
 
-/// What a line says of itself, and where.
+/// The ids in a line, and where they are.
 struct Found {
     uuid: String,
     session: Option<String>,
@@ -89,14 +89,14 @@ struct Found {
     end: u64,
 }
 
-/// A line that answers calls.
+/// A line with results for calls.
 pub struct Note {
     pub line: Vec<u8>,
     pub uuid: String,
     pub tools: Vec<String>,
 }
 
-/// What a new line has in common with its neighbour.
+/// The fields that a new line copies from its neighbour.
 const SHARED: [&str; 7] = ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"];
 
 /// The result for those calls of a message that have none among `results`.
@@ -143,14 +143,14 @@ struct Body<'a> {
     content: &'a RawValue,
 }
 
-/// Whether two messages have the same content, whatever they are called.
+/// Whether two messages have the same content, whatever their ids are.
 pub fn say_the_same(one: &Placed, other: &Placed) -> io::Result<bool> {
     let (one, other): (Message<'_>, Message<'_>) = (one.fields()?, other.fields()?);
     Ok(one.message.content.get() == other.message.content.get())
 }
 
-/// Turns the results of a message that are not to stay into words. Real results stay in front, where the model has to find
-/// them.
+/// Turns into text those results of a message that cannot stay results. Real results come first, where the model
+/// expects them.
 pub fn results_as_text(message: &Placed, stays: impl Fn(Name) -> bool, edits: &mut Edits) -> io::Result<()> {
     let Message { message: Body { content } } = message.fields()?;
     let blocks: Vec<Value> = serde_json::from_str(content.get()).unwrap_or_default();

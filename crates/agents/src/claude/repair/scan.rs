@@ -1,23 +1,23 @@
-//! One pass over a transcript of claude: of every message of the conversation itself, a few numbers.
+//! One pass over a transcript of claude: a few numbers for every message of the main conversation.
 //!
-//! Thirty-two bytes a message, sixteen a tool call and as many a result: a gigabyte of messages of a kilobyte each fits.
-//! What subagents said stands on side chains, which are not the conversation.
+//! Thirty-two bytes for a message, sixteen for a tool call and for a result: a gigabyte of messages of one kilobyte
+//! each fits into memory. Messages of subagents are on side chains, which are not part of the conversation.
 
 use ostler_transcript::fields::{Flag, Items, Known, Moment, Name, Object, Words};
 use ostler_transcript::surface::Records;
 use serde::Deserialize;
 
-/// Which of the messages.
+/// The position of a message among the messages.
 pub type Index = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A user's words, or those that claude puts in their place.
+    /// A user's text, or text that claude puts in its place.
     Prompt,
     /// What tools returned.
     Result,
     Assistant,
-    /// Attachments and notes of the program, which hang between messages.
+    /// Attachments and notes of the program, which are between messages.
     Other,
 }
 
@@ -26,33 +26,34 @@ pub enum Role {
 pub struct Scan {
     pub ids: Vec<Name>,
     pub parents: Vec<Name>,
-    /// Where each begins, and its role in the low bits.
+    /// Where each message begins, with its role in the low bits.
     places: Vec<u64>,
-    /// Which answer of the model each is part of; 0 for none. Its blocks stand on lines of their own.
+    /// Which answer of the model each message is part of; 0 for none. Each block of an answer has its own line.
     pub answers: Vec<u32>,
-    /// When, in steps of [`STEP_MS`] since the first; of a prompt, when it was handed in.
+    /// The time of each message, in steps of [`STEP_MS`] since the first; for a prompt, the time at which it was
+    /// queued.
     pub times: Vec<u32>,
-    /// Those of a kind that claude does not know: no conversation ends with one. In the order of the file.
+    /// Messages of a kind that claude does not know, in file order. A conversation does not end with such a message.
     pub strange: Vec<Index>,
     pub calls: Vec<(Name, Index)>,
     pub results: Vec<(Name, Index)>,
-    /// Where the conversation goes on, by the newest note that says so.
+    /// Where the conversation continues, by the newest note about it.
     pub leaf: Option<Leaf>,
-    /// The newest compaction: what stands before it is only history.
+    /// The newest compaction: the messages before it are only history.
     pub boundary: Option<Index>,
     first_ms: u64,
-    /// When something was handed in that is not said yet.
+    /// When a prompt was queued whose message has not come yet.
     handed_in: Option<Moment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     pub message: Name,
-    /// Somebody went back to it, and nothing was said since.
+    /// The person went back to this message, and no message followed since.
     pub chosen: bool,
 }
 
-/// How exact times are kept: a year and more fits.
+/// The precision of times: more than a year fits.
 const STEP_MS: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +103,8 @@ struct Line {
     kind: Known<Kind>,
     #[serde(default)]
     uuid: Name,
-    /// `null` at the beginning of a conversation; a message that does not even say so has lost its parent.
-    #[serde(default = "Name::of_nobody")]
+    /// `null` at the beginning of a conversation; a message without this field has lost its parent.
+    #[serde(default = "Name::unset")]
     parent_uuid: Name,
     #[serde(default)]
     is_sidechain: Flag,
@@ -185,7 +186,7 @@ impl Scan {
                 }
                 Some(BlockKind::Result) if role == Role::Result => {
                     let call = block.tool_use_id;
-                    self.results.push((if call.is_some() { call } else { Name::of_nobody() }, index));
+                    self.results.push((if call.is_some() { call } else { Name::unset() }, index));
                 }
                 Some(BlockKind::Call | BlockKind::Result) | None => {}
             }
@@ -243,7 +244,7 @@ impl Records for Scan {
                 }
                 return true;
             }
-            // Other versions hang messages on records of other kinds; whatever has an id may be somebody's parent.
+            // Other versions use records of other kinds as parents; every record with an id may be a parent.
             None => Role::Other,
         };
         if line.uuid.is_some() && !line.is_sidechain.0 {

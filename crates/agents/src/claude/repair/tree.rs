@@ -1,9 +1,10 @@
-//! The tree of messages as claude reads it: which branch it goes on with, what belongs to that branch, what does not.
+//! The tree of messages as claude reads it: the branch that it continues, what belongs to that branch, and what does
+//! not.
 //!
-//! Measured with claude 2.1.197. It goes on at the message that the newest `last-prompt` line names, or at the last message
-//! of the file when that one descends from it or there is no such line. From there it walks up through `parentUuid`. An
-//! answer's blocks stand on lines of their own with one message id, and each result hangs on the line of its call; so
-//! healthy trees have side arms, which claude gathers by that id.
+//! Measured with claude 2.1.197. It continues at the message that the newest `last-prompt` line names, or at the last
+//! message of the file if that is a descendant of the named one or there is no such line. From there it walks up
+//! through `parentUuid`. Each block of an answer has its own line with the answer's message id, and the parent of each
+//! result is the line of its call. So healthy trees have side arms, which claude collects by that id.
 
 use super::scan::{Index, Role, Scan};
 use ostler_transcript::fields::Name;
@@ -11,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 pub const NONE: Index = Index::MAX;
 
-/// Who hangs on whom.
+/// The parents of all messages.
 #[derive(Debug)]
 pub struct Tree<'a> {
     pub scan: &'a Scan,
@@ -19,30 +20,30 @@ pub struct Tree<'a> {
     pub up: Vec<Index>,
     /// Copies that do not count.
     pub dropped: Vec<bool>,
-    /// Results that are words now.
+    /// Results that have become text.
     pub words: HashSet<Index>,
     /// Where the conversation is to end.
     pub end: Option<Index>,
-    /// Messages by id, the later of two with one id last.
+    /// Messages sorted by id; of two with one id the later is last.
     order: Vec<Index>,
 }
 
-/// The conversation as it goes on.
+/// The conversation that is continued.
 #[derive(Debug)]
 pub struct Chain {
     /// From its end to its beginning.
     pub messages: Vec<Index>,
     pub on: Vec<bool>,
-    /// The answers on it, sorted.
+    /// The answers on the chain, sorted.
     answers: Vec<u32>,
 }
 
-/// Messages that hang on the conversation beside it.
+/// Messages that descend from the conversation but are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Where it leaves the chain.
+    /// Its first message below the chain.
     pub head: Index,
-    /// Its first and its last message that is not shown with the chain.
+    /// Its first and its last message that are not shown with the chain.
     pub first: Index,
     pub end: Index,
     pub messages: usize,
@@ -59,10 +60,10 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Opens circles, which only damage makes: the message that closes one has lost its parent.
+    /// Breaks cycles, which only damage causes: the message that closes a cycle counts as one that has lost its parent.
     pub fn open_circles(&mut self) {
         const NEVER: Index = Index::MAX;
-        // From which message on each was reached first.
+        // For each message, the start of the walk that reached it first.
         let mut reached = vec![NEVER; self.up.len()];
         for index in 0..self.scan.len() {
             let mut at = index;
@@ -86,7 +87,7 @@ impl<'a> Tree<'a> {
         if self.words.contains(&of) { Role::Prompt } else { self.scan.role(of) }
     }
 
-    /// The message of this name.
+    /// The message with this id.
     #[must_use]
     pub fn find(&self, name: Name) -> Option<Index> {
         if !name.is_some() {
@@ -97,13 +98,14 @@ impl<'a> Tree<'a> {
         let same = self.order[..end].iter().rev().take_while(|index| id(index) == name).copied();
         let mut counting = same.filter(|&index| !self.dropped[index as usize]);
         let last = counting.next()?;
-        let known = if self.is_strange(last) { counting.find(|&index| !self.is_strange(index)) } else { None };
+        let known =
+            if self.is_unknown_kind(last) { counting.find(|&index| !self.is_unknown_kind(index)) } else { None };
         known.or(Some(last))
     }
 
-    /// Whether it is of a kind that claude does not know.
+    /// Whether the message is of a kind that claude does not know.
     #[must_use]
-    pub fn is_strange(&self, index: Index) -> bool {
+    pub fn is_unknown_kind(&self, index: Index) -> bool {
         self.scan.strange.binary_search(&index).is_ok()
     }
 
@@ -115,7 +117,7 @@ impl<'a> Tree<'a> {
             .filter(|&(one, other)| self.scan.ids[one as usize] == self.scan.ids[other as usize])
     }
 
-    /// Messages that do not count any more, and which one replaces each. Returns what was below them.
+    /// Drops messages and puts another in the place of each. Returns the messages that were below them.
     pub fn replace(&mut self, instead: &HashMap<Index, Index>) -> Vec<Index> {
         for &gone in instead.keys() {
             self.dropped[gone as usize] = true;
@@ -123,7 +125,7 @@ impl<'a> Tree<'a> {
         let mut moved = Vec::new();
         for index in 0..self.scan.len() {
             let parent = &mut self.up[index as usize];
-            // One that was put in the place of another may have gone itself.
+            // The replacement may itself be replaced.
             for _ in 0..instead.len() {
                 let Some(&other) = instead.get(parent) else { break };
                 *parent = other;
@@ -133,13 +135,13 @@ impl<'a> Tree<'a> {
         moved
     }
 
-    /// Whether a message stands behind the newest compaction: what is before it, the model does not see.
+    /// Whether a message is after the newest compaction: the model does not see what is before it.
     #[must_use]
     pub fn counts(&self, index: Index) -> bool {
         !self.dropped[index as usize] && self.scan.boundary.is_none_or(|boundary| index > boundary)
     }
 
-    /// A message and everything above it, however the file is damaged.
+    /// A message and its ancestors; ends also in a damaged file.
     pub fn path(&self, from: Index) -> impl Iterator<Item = Index> {
         let mut next = from;
         let mut left = self.up.len();
@@ -159,13 +161,13 @@ impl<'a> Tree<'a> {
         self.path(from).any(|index| index == ancestor)
     }
 
-    /// The end of the conversation, before attachments.
+    /// The end of the conversation, without attachments after it.
     #[must_use]
     pub fn leaf(&self) -> Option<Index> {
         if let Some(end) = self.end {
             return Some(end);
         }
-        let counts = |&index: &Index| !self.dropped[index as usize] && !self.is_strange(index);
+        let counts = |&index: &Index| !self.dropped[index as usize] && !self.is_unknown_kind(index);
         let last = (0..self.scan.len()).rev().find(counts)?;
         let named = self.scan.leaf.and_then(|leaf| Some((self.find(leaf.message)?, leaf.chosen)));
         let leaf = match named {
@@ -193,15 +195,16 @@ impl<'a> Tree<'a> {
         Chain { messages, on, answers }
     }
 
-    /// Whether claude shows a message: it is on the chain, or a block of an answer on it, or the result of such a block.
+    /// Whether claude shows a message: it is on the chain, or a block of an answer on the chain, or the result of such
+    /// a block.
     #[must_use]
     pub fn shown(&self, chain: &Chain, index: Index) -> bool {
         let block = |index: Index| index != NONE && chain.has_answer(self.scan.answers[index as usize]);
         chain.on[index as usize] || block(index) || self.role(index) == Role::Result && block(self.up[index as usize])
     }
 
-    /// For each message beside the chain the first one below the chain on its way up; `NONE` for those on it, and for those
-    /// that do not hang on it at all.
+    /// For each message that is not on the chain, its topmost ancestor below the chain; `NONE` for messages on the
+    /// chain, and for those that do not descend from it.
     #[must_use]
     pub fn heads(&self, chain: &Chain) -> Vec<Index> {
         const UNKNOWN: Index = Index::MAX - 1;
@@ -217,7 +220,7 @@ impl<'a> Tree<'a> {
                 if heads[at as usize] != UNKNOWN {
                     break heads[at as usize];
                 }
-                // Marked while on the way, so that a circle ends.
+                // Marked during the walk, so that a cycle ends it.
                 heads[at as usize] = NONE;
                 way.push(at);
                 at = self.up[at as usize];
@@ -232,7 +235,7 @@ impl<'a> Tree<'a> {
         heads
     }
 
-    /// What hangs beside the chain and is not shown with it, in file order of the heads.
+    /// Branches that descend from the chain and are not shown with it, in file order of their first messages.
     #[must_use]
     pub fn branches(&self, chain: &Chain, heads: &[Index]) -> Vec<Branch> {
         let mut found: HashMap<Index, Branch> = HashMap::new();
@@ -252,8 +255,8 @@ impl<'a> Tree<'a> {
         branches
     }
 
-    /// What follows on the chain where a branch leaves it, from the end of the chain down: without what belongs to the same
-    /// answer as the head of the branch, which is an arm of it then.
+    /// What follows on the chain after the point where a branch begins, from the end of the chain backwards. Messages
+    /// of the same answer as the branch's head are left out: the branch is a side arm of that answer.
     #[must_use]
     pub fn beside(&self, chain: &Chain, branch: &Branch) -> Vec<Index> {
         let answer = |index: Index| if index == NONE { 0 } else { self.scan.answers[index as usize] };
@@ -273,10 +276,10 @@ impl Chain {
     }
 }
 
-/// The parent of each message in the end, after messages have been moved below others.
+/// The topmost ancestor of each message, also after messages have been moved below others.
 #[derive(Debug)]
 pub struct Roots {
-    /// A shortcut upwards.
+    /// Shortcuts to ancestors.
     up: Vec<Index>,
 }
 
@@ -288,7 +291,7 @@ impl Roots {
 
     pub fn of(&mut self, message: Index) -> Index {
         let mut at = message;
-        // A circle in a damaged file ends here as well.
+        // A cycle in a damaged file ends here as well.
         for _ in 0..self.up.len() {
             let above = self.up[at as usize];
             if above == NONE {

@@ -1,18 +1,19 @@
-//! Which branches were made by two processes that wrote at once.
+//! Which branches were made by two processes that wrote at the same time.
 //!
-//! A branch by itself proves nothing: a person who takes a prompt back and types another one makes one, and so does claude when
-//! it resumes. But one process writes one turn at a time. When it begins the later of two branches, the earlier one is
-//! over: nothing is added to it in the middle of a turn. So two branches are the work of two processes
+//! A branch alone proves nothing: a person who takes a prompt back and types another one makes a branch, and so does
+//! claude when it resumes. But one process writes one turn at a time: when it begins the later of two branches, the
+//! earlier one is finished, and nothing is added to it in the middle of a turn. So two branches were written by two
+//! processes in these cases:
 //!
-//! * when, after the first message of the later one (by its time, or by its place in the file), the next thing on the
-//!   earlier one is not a new prompt but an answer or a tool's result: that turn was running all the while;
-//! * or when the later one begins with an answer to what was said before both, and the earlier one has had a prompt by
-//!   then: the process that was to answer took its time, and another one did not wait for it.
+//! * After the first message of the later branch (by its time, or by its place in the file) the next message on the
+//!   earlier branch is not a new prompt but an answer or a tool's result: that turn was running all the time.
+//! * The later branch begins with an answer to what was said before both, and the earlier branch already had a prompt:
+//!   one process was still waiting for its answer, and another did not wait for it.
 
 use super::scan::{Index, Role};
 use super::tree::{Branch, Chain, Tree};
 
-/// Whether this branch and the part of the conversation that left from the same message were written at once.
+/// Whether this branch and the part of the conversation after the same message were written at the same time.
 #[must_use]
 pub fn wrote_at_once(tree: &Tree<'_>, chain: &Chain, heads: &[Index], branch: &Branch) -> bool {
     let beside = tree.beside(chain, branch);
@@ -27,11 +28,12 @@ pub fn wrote_at_once(tree: &Tree<'_>, chain: &Chain, heads: &[Index], branch: &B
     }
 }
 
-/// Whether a turn of one branch was running when the other began. `later` is the first message of the later one.
+/// Whether a turn of one branch was running when the other began. `later` is the first message of the later branch.
 fn overlap(tree: &Tree<'_>, earlier: &[Index], later: Index) -> bool {
     let said = |&&index: &&Index| !tree.dropped[index as usize] && tree.role(index) != Role::Other;
     let time = |index: Index| tree.scan.times[index as usize];
-    // What the earlier one began with is not a sign of its going on, also when it was said later than it is written down.
+    // The first message of the earlier branch does not show that it continued, also if it was said later than its place
+    // in the file suggests.
     let began = earlier.iter().filter(said).min().copied();
     let next = earlier
         .iter()
@@ -50,8 +52,9 @@ fn goes_on(role: Role) -> bool {
     }
 }
 
-/// Joins a branch in: it stays where it hangs, and what followed there now follows its end. So the conversation ends where
-/// it would have ended, and has the branch before that. Returns the message whose parent changed.
+/// Joins a branch: the branch keeps its parent, and what followed that parent on the chain now follows the end of the
+/// branch. So the conversation has the same end as before, with the branch before it. Returns the message whose parent
+/// changed.
 pub fn join(tree: &mut Tree<'_>, chain: &Chain, branch: &Branch) -> Option<Index> {
     let next = tree.beside(chain, branch).last().copied()?;
     tree.up[next as usize] = branch.end;

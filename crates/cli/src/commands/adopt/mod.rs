@@ -1,4 +1,5 @@
-//! `ostler adopt`: a conversation that was begun outside ostler becomes a session. `pick`: which of them a person wants.
+//! `ostler adopt`: a conversation that was started outside ostler becomes a session. `pick`: a person chooses the
+//! conversation.
 
 mod pick;
 
@@ -18,7 +19,7 @@ use ostler_engine::queues::StartLater;
 use ostler_engine::rules::Asked;
 use ostler_engine::{Adopt, Launched};
 
-/// What is to happen once it is a session.
+/// What to do after the conversation has become a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Nothing,
@@ -76,7 +77,7 @@ fn what_then(args: &Args, message: bool, watching: Watching) -> Result<Then> {
     let then = match (args.terminal, message || args.keep, opens) {
         (true, _, _) => Then::Start(Mode::Terminal),
         (false, true, _) => Then::Start(Mode::Headless),
-        // A person had it in a terminal before, and gets it back there.
+        // The conversation was used in a terminal before, so the person continues it in a terminal.
         (false, false, true) => Then::Start(Mode::Terminal),
         (false, false, false) => Then::Nothing,
     };
@@ -100,7 +101,7 @@ fn describe(found: &Found) -> String {
     )
 }
 
-/// It is a session by now, and stays one.
+/// Only the start failed: the conversation has become a session and stays one.
 fn not_started(place: &Place, failure: Failure) -> Failure {
     let words = format!("{}; adopted as {}, but not started; try again: ostler resume {1}", failure.words, place.id);
     Failure::new(failure.code, words)

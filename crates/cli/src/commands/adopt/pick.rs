@@ -1,5 +1,5 @@
-//! `ostler adopt` without a conversation: the newest that no session has, for a person to pick one. A script is told to name
-//! one.
+//! `ostler adopt` without a conversation: offers the newest conversations that no session has, and a person picks one.
+//! Without a terminal it is an error that asks for the name of one.
 
 use crate::commands::attach;
 use crate::commands::ls::tilde;
@@ -13,7 +13,7 @@ use ostler_engine::list::{Listed, list};
 use std::collections::HashSet;
 use std::time::SystemTime;
 
-/// So many are offered. Each is opened, to say what it is about.
+/// How many conversations are offered. Each is opened, to show what it is about.
 const OFFERED: usize = 50;
 
 pub fn choose(context: &Context) -> Result<String> {
@@ -32,7 +32,7 @@ pub fn choose(context: &Context) -> Result<String> {
     }
 }
 
-/// Those that no session of ours has. One that cannot be read is not offered.
+/// The conversations that no session of ours has. A conversation that cannot be read is not offered.
 fn newest(context: &Context) -> Result<Vec<(Stored, About)>> {
     let ours: HashSet<String> = list(&context.engine, true, |one| one)?
         .into_iter()

@@ -1,6 +1,6 @@
-//! A question of the agent, put to the person: the line that answers it begins with `y` or `n`, and whatever follows
-//! a no goes with it; a question for words is answered in words; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone
-//! never allows anything: it might have been meant for something else.
+//! A question of the agent, shown to the person. The line that answers a permission begins with `y` or `n`; text after
+//! a no is sent with it. A question for text is answered with text. Where the agent proposes to allow more than this
+//! once, `a` accepts that proposal. A single key never allows anything: it might have been meant for something else.
 
 use crate::exit::Result;
 use crate::ui::style::Style;
@@ -24,17 +24,19 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What a line answers to this question; `None`: nothing. A question takes any words, and `n` alone as a no.
+    /// The answer that a line gives to this question; `None`: the line is not an answer. A question for text accepts
+    /// any text, and `n` alone as a no.
     pub fn to(ask: &Ask, line: &str) -> Option<Answer> {
         let line = line.trim();
         if ask.questions().is_empty() || matches!(line, "n" | "no") {
-            // Words have no place in a permission.
+            // A yes to a permission takes no text.
             return Answer::parse(line).filter(|answer| !answer.allow || answer.text.is_none());
         }
         (!line.is_empty()).then(|| Answer { allow: true, always: false, text: Some(line.to_owned()) })
     }
 
-    /// Whether a line was meant as an answer to this question, also when it is none: `y please` has words too many.
+    /// Whether a line was meant as an answer to this question, even if it is not a valid answer: `y please` has a word
+    /// too many.
     pub fn is_meant_for(ask: &Ask, line: &str) -> bool {
         Answer::to(ask, line).is_some() || Answer::parse(line).is_some()
     }
@@ -45,7 +47,7 @@ impl Answer {
         let rest = rest.trim();
         let (allow, always) = match word.trim_end_matches(',').to_lowercase().as_str() {
             "y" | "yes" => (true, false),
-            // Not the beginning of a sentence.
+            // Only alone: "a …" may be the beginning of a sentence.
             "a" | "always" if rest.is_empty() => (true, true),
             "n" | "no" => (false, false),
             _ => return None,
@@ -53,7 +55,7 @@ impl Answer {
         Some(Answer { allow, always, text: (!rest.is_empty()).then(|| rest.to_owned()) })
     }
 
-    /// Which question is answered is part of the request: an answer must never hit the next one.
+    /// The request names the question that is answered, so that the answer never goes to the next question.
     pub fn kind(self, request: &str) -> RequestKind {
         RequestKind::Answer {
             request: Some(request.to_owned()),
@@ -64,27 +66,28 @@ impl Answer {
     }
 }
 
-/// What came of asking a person.
+/// The result of asking a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inline {
     Answered(Answer),
-    /// It was answered elsewhere, or the session goes on without an answer.
+    /// The question was answered elsewhere, or the session goes on without an answer.
     Settled,
-    /// The answer was not taken, and the person was told why.
+    /// The answer was refused, and the person was told why.
     Refused,
-    /// A signal came; it stays for the caller to read.
+    /// A signal has arrived. It is not consumed: the caller reads it.
     Called,
 }
 
-/// Asks the person what the session asks, and passes the answer on. Returns without one when the question is settled by
-/// somebody else, when the session goes on without it, or when a signal came: that one stays for the caller to read.
+/// Asks the person what the session asks, and passes the answer on. Returns without an answer when the question is
+/// answered elsewhere, when the session goes on without an answer, or when a signal arrives. The signal is not
+/// consumed: the caller reads it.
 pub fn ask_inline(engine: &Engine, place: &Place, view: &View, style: Style) -> Result<Inline> {
     let Some(ask) = &view.asking else {
         return Ok(Inline::Settled);
     };
     let signals = Signals::take(&Signal::LEAVING)?;
     let mut watch = SessionWatch::new(place)?;
-    // What was typed before the question was seen is not an answer to it.
+    // What was typed before the question was shown is not an answer to it.
     let mut typed = Lines::from_now();
     let longer = longer(view);
     prompt(style, ask, longer.as_deref());
@@ -141,7 +144,7 @@ fn end_line() {
     say("\n");
 }
 
-/// For a person who is still there to read it.
+/// Errors are ignored: the person may be gone.
 fn say(text: &str) {
     let mut error = std::io::stderr().lock();
     let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());

@@ -1,4 +1,4 @@
-//! A few lines in the ordinary screen that are taken away before they are drawn anew, and leave nothing behind.
+//! A few lines on the ordinary screen that are erased before they are drawn again, and at the end.
 
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
@@ -17,7 +17,7 @@ struct Below {
 }
 
 impl Below {
-    /// How many rows the cursor is from the first of them, in a window that breaks what does not fit.
+    /// How many rows the cursor is below the first line, in a window that wraps lines that do not fit.
     fn rows_above_cursor(&self, columns: usize) -> usize {
         let rows: usize = self.above.iter().map(|width| width.div_ceil(columns).max(1)).sum();
         rows + self.cursor / columns
@@ -29,7 +29,7 @@ impl Canvas {
         Canvas { columns: usize::from(columns).max(1), below: None, out: String::new() }
     }
 
-    /// Puts lines down, each of which must fit into one row, with the cursor in the last.
+    /// Draws lines, each of which must fit into one row, with the cursor in the last line.
     pub fn put_below(&mut self, lines: &[String], cursor: usize) {
         self.take_away();
         self.out.push_str(&lines.join("\r\n"));
@@ -38,7 +38,7 @@ impl Canvas {
         self.below = Some(Below { above, cursor });
     }
 
-    /// Takes the lines away; the cursor is where they began.
+    /// Erases the lines; the cursor is then where they began.
     pub fn take_away(&mut self) {
         let Some(below) = self.below.take() else {
             return;

@@ -1,5 +1,5 @@
-//! A kept command: what it prints, both streams as they come, from a little before now. Ctrl-C interrupts it, the detach
-//! key leaves it.
+//! A kept command: what it prints, both streams as they arrive, beginning a little before now. Ctrl-C interrupts it,
+//! the detach key detaches.
 
 use super::seat::{Event, Seat};
 use super::words;
@@ -12,7 +12,7 @@ use ostler_engine::content::Piece;
 use ostler_engine::request::{self, Answered};
 use ostler_engine::{Engine, Place};
 
-/// How much of what it printed before is shown.
+/// How much of its earlier output is shown.
 const BEFORE: u64 = 16 * 1024;
 const CTRL_C: u8 = 3;
 /// Ends a colour that the command may have left on.
@@ -27,7 +27,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
         seat.show(format!("{}\r\n", context.style.dim(&hint)).as_bytes())?;
     }
     loop {
-        // The view first: when it says "ended", everything that was printed is in the files.
+        // The view is read first: when it says "ended", everything that was printed is in the files.
         let view = engine.view(place)?;
         printed.read(|_, piece| match piece {
             Piece::Bytes(bytes) => seat.show(bytes),

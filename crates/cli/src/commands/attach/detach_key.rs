@@ -1,25 +1,26 @@
-//! Finds the detach key among the keys.
+//! Finds the detach key in the keyboard input.
 //!
-//! A terminal sends it as one byte, unless the program inside has asked for keys to be reported in full: then it comes as
-//! a sequence (kitty's `CSI 92 ; 5 u`, xterm's `CSI 27 ; 5 ; 92 ~`). A sequence that is cut off at the end of what was read is
-//! held back until the rest of it comes, because half a sequence must not reach the program. The beginning that a person
-//! can type (`ESC`, `ESC [`) is never held back.
+//! A terminal sends it as one byte, unless the program inside has asked for keys to be reported in full: then it is a
+//! sequence (kitty's `CSI 92 ; 5 u`, xterm's `CSI 27 ; 5 ; 92 ~`). A sequence that is cut off at the end of a read is
+//! held back until the rest of it arrives, because half a sequence must not reach the program. The beginnings that a
+//! person can type (`ESC`, `ESC [`) are never held back.
 //!
-//! Pressed twice it goes to the program, once: that is how an attach inside an attach is left. Whether a press is the first
-//! of two shows only when the second comes, or does not: so leaving waits [`AGAIN_WITHIN`], and nothing else does. A prefix
-//! key as tmux has it needs no wait, but then leaving takes two keys for everybody. The time is shorter than the one after
-//! which a key that is held down repeats (a quarter of a second at least, mostly half of one), and longer than two presses
-//! in a row take. Another key in that time means that the person has not waited for anything: they leave at once.
+//! Pressed twice, the key goes to the program once: this is how to leave an attach inside an attach. Only the second
+//! press, or its absence, shows whether a press was the first of two. So detaching waits [`AGAIN_WITHIN`], and nothing
+//! else waits. A prefix key as in tmux needs no wait, but then detaching always takes two keys. The time is shorter
+//! than the time after which a key that is held down repeats (at least a quarter of a second, mostly half a second),
+//! and longer than two quick presses take. Another key within that time shows that no second press follows: it detaches
+//! at once.
 
 use std::time::{Duration, Instant};
 
-/// The second press comes within this, or there is none.
+/// A second press counts within this time.
 pub const AGAIN_WITHIN: Duration = Duration::from_millis(240);
 
-/// Bits of the modifier number that a locked keyboard sets and nobody means.
+/// The bits of the modifier number for Caps Lock and Num Lock, which are ignored.
 const LOCKS: u32 = 0b1100_0000;
 const CONTROL: u32 = 0b100;
-/// The keys that are held with others, where a terminal reports those too.
+/// The modifier keys, where a terminal reports them as keys of their own.
 const HELD: std::ops::RangeInclusive<u32> = 57441..=57454;
 
 pub struct DetachKey {
@@ -32,26 +33,26 @@ pub struct DetachKey {
 
 /// What a second press does.
 enum Twice {
-    /// There is nothing inside that it could be for.
+    /// There is no program inside that it could be for.
     Nothing,
-    /// It goes to the program.
+    /// The key goes to the program.
     Passes {
-        /// When the first was pressed.
+        /// The time of the first press.
         pressed: Option<Instant>,
     },
 }
 
-/// Keys for the program, and whether the person wants to leave after them.
+/// Keys for the program, and whether to detach after them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sorted {
     pub keys: Vec<u8>,
     pub detach: bool,
 }
 
-/// What stands at a place.
+/// What was found at a position of the input.
 enum Found {
     DetachKey,
-    /// It was let go, or a key that is held with others: nothing that a person means by itself.
+    /// The release of a key, or a modifier key: it means nothing by itself.
     Echo,
     Other,
 }
@@ -61,12 +62,12 @@ impl DetachKey {
         DetachKey { byte, code: u32::from(plain(byte)), held: Vec::new(), twice }
     }
 
-    /// One press leaves, at once.
+    /// One press detaches, at once.
     pub fn at_once(byte: u8) -> DetachKey {
         DetachKey::new(byte, Twice::Nothing)
     }
 
-    /// One press leaves, two are one for the program.
+    /// One press detaches; two presses send the key to the program once.
     pub fn passing_on(byte: u8) -> DetachKey {
         DetachKey::new(byte, Twice::Passes { pressed: None })
     }
@@ -105,7 +106,7 @@ impl DetachKey {
         Sorted { keys, detach: false }
     }
 
-    /// When a single press is known to be one.
+    /// When a press is known to be a single one.
     pub fn due(&self) -> Option<Instant> {
         match &self.twice {
             Twice::Nothing => None,
@@ -113,7 +114,8 @@ impl DetachKey {
         }
     }
 
-    /// Whether this byte begins a sequence rather than being a key: for those who detach with `ctrl-[`, which is ESC.
+    /// Whether this byte begins a sequence instead of being the key: needed when the detach key is `ctrl-[`, which is
+    /// ESC.
     fn begins_sequence(&self, bytes: &[u8]) -> bool {
         self.byte == 0x1b && matches!(bytes, [_, b'[' | b'O', ..])
     }
@@ -145,7 +147,7 @@ fn plain(byte: u8) -> u8 {
     if byte < 0x1b { byte | 0x60 } else { byte | 0x40 }
 }
 
-/// How people call the key: `Ctrl-\`.
+/// The usual name of the key: `Ctrl-\`.
 pub fn name(byte: u8) -> String {
     format!("Ctrl-{}", char::from(plain(byte)).to_ascii_uppercase())
 }
@@ -199,7 +201,7 @@ mod tests {
     ];
 
     #[test]
-    fn keys_before_the_detach_key_are_for_the_program_and_those_after_it_for_nobody() {
+    fn keys_before_the_detach_key_reach_the_program_and_later_keys_are_dropped() {
         assert_eq!(sorted(&[b"ab\x1ccd"]), [(b"ab".to_vec(), true)]);
         assert_eq!(sorted(&[b"abc", b"\x1c"]), [(b"abc".to_vec(), false), (Vec::new(), true)]);
     }

@@ -1,8 +1,8 @@
 //! `ostler attach`: show a session and take keys for it, and leave it without disturbing it.
 //!
 //! A terminal session gets the person's whole terminal ([`terminal`]), an agent without one a chat view ([`chat`]), a
-//! command its output ([`command`]). Nothing on the screen depends on a keeper staying alive, and whatever happens to the
-//! person's terminal only detaches.
+//! command its output ([`command`]). Nothing on the screen depends on a keeper staying alive, and when the person's
+//! terminal fails, this only detaches.
 
 mod ask;
 mod canvas;
@@ -36,7 +36,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
         }
     };
     let place = context.engine.select(&id)?;
-    // What it drew last is about to be seen anyway.
+    // Its last output is not needed here: it is about to be shown.
     let view = context.engine.view_without_last(&place)?;
     if view.ended {
         return last_seen(context, &place, &context.engine.view(&place)?);
@@ -44,16 +44,16 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     open(context, &place, view.mode, args.read_only)
 }
 
-/// What is left on the terminal when a session is no longer shown.
+/// What stays on the terminal when a session is no longer shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// A line about it, and the end of a conversation.
+    /// A line about the session, and the end of a conversation.
     Words,
-    /// Nothing: what comes next draws the whole screen.
+    /// Nothing: the caller draws the whole screen next.
     Nothing,
 }
 
-/// How a session was left.
+/// How showing a session ended.
 pub struct Left {
     pub code: Code,
     /// The process was asked to exit, or its terminal is gone.
@@ -79,12 +79,12 @@ impl Leaves {
     }
 }
 
-/// Shows a session that runs, in the way that fits it.
+/// Shows a running session, in the way that fits its kind.
 pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Result<Code> {
     open_and_leave(context, place, mode, read_only, Leaves::Words).map(|left| left.code)
 }
 
-/// The same for a face that goes on afterwards.
+/// The same for a caller that goes on afterwards, such as the dashboard.
 pub fn open_and_leave(context: &Context, place: &Place, mode: Mode, read_only: bool, leaves: Leaves) -> Result<Left> {
     check_place(place)?;
     match mode {
@@ -96,7 +96,7 @@ pub fn open_and_leave(context: &Context, place: &Place, mode: Mode, read_only: b
     }
 }
 
-/// Runs what prints on the alternate screen, so that nothing of it stays.
+/// Runs something that prints on the alternate screen, so that none of its output stays.
 pub fn on_a_screen_of_its_own<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     crate::say::text("\x1b[?1049h\x1b[2J\x1b[H")?;
     let ran = run();
@@ -109,7 +109,7 @@ pub fn is_possible() -> bool {
     ostler_tui::terminal::is_there()
 }
 
-/// Refuses what could not work: no terminal to show it on, or a terminal that the session itself draws.
+/// Refuses to attach where it cannot work: without a terminal, or inside the session itself.
 pub fn check_place(place: &Place) -> Result<()> {
     if variable("OSTLER_SESSION").as_deref() == Some(place.id.as_str()) {
         return Err(Failure::usage(format!(

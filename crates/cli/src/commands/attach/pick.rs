@@ -1,5 +1,6 @@
-//! Which session is meant where none was named: the only one there is, or the one that a person picks from a list, with the
-//! arrows or by typing a part of it. A script is told which there are, and nothing is done by accident.
+//! Which session is meant when none was named: the only one there is, or the one that a person picks from a list, with
+//! the arrow keys or by typing a part of its line. Without a terminal it is an error that names the sessions, and
+//! nothing is done by accident.
 
 use super::canvas::Canvas;
 use crate::commands::ls::state_word;
@@ -11,10 +12,10 @@ use ostler_core::view::View;
 use ostler_engine::list::{Listed, list};
 use ostler_tui::terminal::{Event, Modes, Signal, Terminal, Wait, is_there};
 
-/// A script is told of so many.
+/// How many sessions the error names.
 const NAMED: usize = 5;
 
-/// The id of the session that is meant. `verb`: what is to be done with it; `none`: what to say when there is none.
+/// The id of the session that is meant. `verb`: what is to be done with it; `none`: the error when there is no session.
 pub fn pick(context: &Context, verb: &str, none: &str, is_candidate: fn(&View) -> bool) -> Result<String> {
     let listed = list(&context.engine, false, |one| one)?;
     let candidates: Vec<View> = listed
@@ -37,7 +38,7 @@ pub fn pick(context: &Context, verb: &str, none: &str, is_candidate: fn(&View) -
     }
 }
 
-/// What came of a key.
+/// The result of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Pressed {
     Stay,
@@ -45,9 +46,9 @@ enum Pressed {
     Left,
 }
 
-/// The list, the part of it that matches what was typed, and where the mark stands in that.
+/// The list, the text that filters it, and the index of the mark among the matching lines.
 struct Choice {
-    /// What is shown of each, and what is typed is looked for in.
+    /// What is shown of each session; the typed text is searched in it.
     lines: Vec<String>,
     typed: String,
     mark: usize,
@@ -59,7 +60,7 @@ impl Choice {
         (0..self.lines.len()).filter(|&place| self.lines[place].to_lowercase().contains(&typed)).collect()
     }
 
-    /// Reads what a keyboard sent at once. An Escape with nothing behind it is the key itself.
+    /// Handles what one read of the keyboard returned. An Escape with nothing after it is the key itself.
     fn press(&mut self, mut bytes: &[u8]) -> Pressed {
         while let Some(&first) = bytes.first() {
             let last = self.matching().len().saturating_sub(1);
@@ -73,7 +74,7 @@ impl Choice {
                     self.mark = if *key == b'A' { self.mark.saturating_sub(1) } else { (self.mark + 1).min(last) };
                     3
                 }
-                // Any other sequence, whole.
+                // Any other sequence is skipped.
                 [0x1b, b'[', rest @ ..] => 3 + rest.iter().take_while(|byte| !(0x40..=0x7e).contains(*byte)).count(),
                 [0x10, ..] => {
                     self.mark = self.mark.saturating_sub(1);
@@ -90,7 +91,7 @@ impl Choice {
         Pressed::Stay
     }
 
-    /// A character, or a key that changes what was typed; how many bytes it is.
+    /// Handles a character, or a key that changes the typed text. Returns its length in bytes.
     fn typed_one(&mut self, first: u8, bytes: &[u8]) -> usize {
         self.mark = 0;
         match first {
@@ -110,7 +111,7 @@ impl Choice {
         1
     }
 
-    /// What is on the screen: as many as there is room for around the mark, and the line that is typed.
+    /// What is on the screen: as many lines as there is room for around the mark, and the typed text.
     fn rows(&self, style: Style, verb: &str, (rows, columns): (u16, u16)) -> (Vec<String>, usize) {
         let room = usize::from(rows).saturating_sub(3).max(1);
         let columns = usize::from(columns).saturating_sub(1);
@@ -144,7 +145,7 @@ fn offer(style: Style, verb: &str, candidates: &[View]) -> Result<String> {
     }
 }
 
-/// Offers lines to a person at a terminal; which one was chosen.
+/// Offers lines to a person at a terminal; returns the index of the chosen one.
 pub fn choose(style: Style, verb: &str, lines: Vec<String>) -> Result<Option<usize>> {
     let mut choice = Choice { lines, typed: String::new(), mark: 0 };
     let mut terminal = Terminal::take(Modes::Keys, &Signal::LEAVING)?;
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_enter_that_come_at_once_are_both_heard() {
+    fn text_and_enter_that_come_at_once_are_both_handled() {
         assert_eq!(choice().press(b"bet\r"), Pressed::Chosen(1));
         assert_eq!(choice().press(b"\x1b[B\x1b[1;5C\x1b[B\x1b[A\r"), Pressed::Chosen(1));
         assert_eq!(choice().press("é\x7f\r".as_bytes()), Pressed::Chosen(0));

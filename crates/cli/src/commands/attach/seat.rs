@@ -1,5 +1,5 @@
-//! A person at a session that draws no screen of its own: their terminal, the signals that may call them away, and the
-//! news that the session has changed, as one stream of events.
+//! The person's terminal at a session that draws no screen of its own: keys, signals and changes of the session, as one
+//! stream of events.
 
 use super::detach_key::DetachKey;
 use super::words;
@@ -25,13 +25,13 @@ pub enum Event {
     Window,
     /// The process was stopped and continues: another program had the terminal.
     Back,
-    /// The process is asked to stop for a while.
+    /// The process is asked to suspend itself.
     Stop,
-    /// The terminal has accepted everything, or it is time.
+    /// The terminal has accepted everything, or the time given to [`Seat::wait`] is up.
     Due,
-    /// The person wants to go.
+    /// The person detaches.
     Leave,
-    /// The process is asked to exit, or the person is gone.
+    /// The process is asked to exit, or its terminal is gone.
     Exit,
 }
 
@@ -49,7 +49,8 @@ impl Seat {
         self.terminal.size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or((24, 80))
     }
 
-    /// Shows text, however long the terminal takes; one that is gone shows nothing, and says so as an event.
+    /// Shows text, however long the terminal takes. A terminal that is gone shows nothing; an event reports that it is
+    /// gone.
     pub fn show(&self, text: &[u8]) -> Result<()> {
         Ok(self.terminal.show(text)?)
     }
@@ -64,21 +65,21 @@ impl Seat {
         self.terminal.is_busy()
     }
 
-    /// The last words to a terminal, which may be gone or accept nothing.
+    /// Writes the last text to a terminal that may be gone or accept nothing.
     pub fn close(mut self, text: &[u8]) {
         self.terminal.put_last(text);
         terminal::forget_keys();
     }
 
-    /// Gives the terminal back for as long as the process is stopped. `farewell`: what leaves it as it was.
+    /// Restores the terminal while the process is suspended. `farewell`: the bytes that restore its screen.
     pub fn stop(&mut self, farewell: &[u8]) -> Result<()> {
         self.terminal.put_last(farewell);
-        // That the terminal is another program's now is said by its keyboard.
+        // If another program has the terminal afterwards, the next read of the keyboard reports it.
         self.terminal.suspend()?;
         Ok(())
     }
 
-    /// Waits until something happens, or until then.
+    /// Waits for an event, or until this time.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Vec<Event>> {
         let Some(session) = self.watch.fd() else {
             self.watch.take_news()?;

@@ -1,6 +1,8 @@
-//! A terminal session on the person's terminal: its screen, then every byte as it comes; every key the other way.
+//! A terminal session on the person's terminal: first its screen, then every byte as it arrives. Every key goes the
+//! other way.
 //!
-//! One thread waits for all at once: keys, room on the screen, the keeper, signals, and the moment to send something again.
+//! One thread waits for everything: keys, room on the screen, the keeper, signals, and the time to send something
+//! again.
 
 use super::detach_key::{self, DetachKey};
 use super::words;
@@ -12,7 +14,7 @@ use ostler_engine::attach::{Attach, Attached};
 use ostler_tui::terminal::{self, Event, Modes, Signal, Terminal, Wait};
 use std::time::{Duration, Instant};
 
-/// How long keys that were typed before leaving may take to arrive.
+/// How long keys that were typed before detaching may take to arrive.
 const FOR_LAST_KEYS: Duration = Duration::from_secs(2);
 
 pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Left> {
@@ -23,7 +25,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
     let attached = context.engine.attach(place, attach)?;
     let mut shown = Shown { terminal, attached, detach_key: DetachKey::passing_on(key), leaving: None };
     let why = shown.stay();
-    // The terminal is given back first, also when something went wrong.
+    // The terminal is restored first, also when something went wrong.
     let reader = shown.give_back();
     drop(shown);
     farewell(context, place, why?, reader, leaves)
@@ -33,16 +35,16 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Ended,
-    /// The person wants it.
+    /// The person detached.
     Detached,
-    /// The process is asked to exit, or the person is gone.
+    /// The process is asked to exit, or its terminal is gone.
     Exits,
 }
 
-/// What came of showing more.
+/// The result of showing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// Everything there is has been shown.
+    /// Everything that has arrived is shown.
     UpToDate,
     /// There may be more to show at once.
     More,
@@ -87,7 +89,7 @@ impl Shown<'_> {
         }
         let bytes = self.attached.next_bytes()?;
         if bytes.is_empty() {
-            // The program is at rest, so this does not come into the middle of a sequence of its own.
+            // The program is not writing now, so this does not come into the middle of one of its sequences.
             while let Some(told) = self.attached.next_told() {
                 self.terminal.put(&words::told(&told))?;
             }
@@ -104,7 +106,7 @@ impl Shown<'_> {
         })
     }
 
-    /// Goes as soon as the keys typed so far have arrived.
+    /// Detaches as soon as the keys typed so far have arrived.
     fn leave(&mut self, why: Why) {
         if self.leaving.is_none() {
             self.leaving = Some(Leaving { why, by: Instant::now() + FOR_LAST_KEYS });
@@ -151,14 +153,14 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// Another program had the terminal.
+    /// Draws everything again, after another program had the terminal.
     fn redraw(&mut self) -> Result<()> {
         self.terminal.forget_unwritten();
         self.attached.resize(self.terminal.size())?;
         Ok(self.attached.redraw()?)
     }
 
-    /// Leaves the terminal as a shell expects it, with the cursor below what was shown.
+    /// Restores the terminal as a shell expects it, with the cursor below what was shown.
     fn give_back(&mut self) -> Reader {
         self.terminal.forget_unwritten();
         let taken = self.terminal.put_last(&self.attached.reset());
@@ -167,7 +169,7 @@ impl Shown<'_> {
     }
 }
 
-/// Whether a person can read a last word. On a terminal that accepts nothing it would keep us here for ever.
+/// Whether a person can read a last line. On a terminal that accepts nothing, writing it would block forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     There,

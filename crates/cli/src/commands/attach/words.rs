@@ -1,4 +1,4 @@
-//! The one line that is left when a session is no longer shown.
+//! The line that is printed when a session is no longer shown.
 
 use crate::ui::called::called;
 use ostler_core::id::SessionId;
@@ -9,14 +9,14 @@ use ostler_engine::{Engine, process};
 use ostler_tui::{notification, terminal, width};
 use std::io::Write;
 
-/// For a person who is still there to read it.
+/// Errors are ignored: the person may be gone.
 pub fn say(line: &str) {
     let columns = terminal::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
     let line = columns.map_or_else(|| line.to_owned(), |columns| between_words(line, columns));
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// The line in rows that end between words. A command at its end stays whole, so that it can be copied.
+/// The line, wrapped between words. A command at its end stays whole, so that it can be copied.
 fn between_words(line: &str, columns: usize) -> String {
     let command = line.rfind(": ostler ").map_or(line.len(), |place| place + 2);
     let (words, command) = line.split_at(command);
@@ -34,19 +34,19 @@ fn between_words(line: &str, columns: usize) -> String {
     rows
 }
 
-/// What has a terminal tell a person of a moment.
+/// The sequence that makes a terminal notify a person.
 pub fn told(told: &Told) -> Vec<u8> {
     notification::sequence(&told.title, &told.text, &|name| process::variable(name)).into_bytes()
 }
 
-/// The same of the end of a session that was shown.
+/// The same for the end of a session that was shown.
 pub fn tell_of_end(engine: &Engine, view: &View) {
     if let Some(end) = engine.told_of_end(view) {
         let _ = std::io::stderr().write_all(&told(&end));
     }
 }
 
-/// Before a terminal session is shown.
+/// Printed before a terminal session is shown.
 pub fn attached(leave_key: &str) -> String {
     format!("[attached; {leave_key} detaches, pressed twice it goes to the program inside]")
 }
@@ -55,11 +55,11 @@ pub fn detached(id: SessionId) -> String {
     format!("[detached; still running; reattach: ostler attach {id}]")
 }
 
-/// How it ended, and what was not said to it any more; the cause is text from outside.
+/// How the session ended, and how many messages were not delivered. The cause is text from outside.
 pub fn ended(view: &View) -> String {
     if let Some(by) = view.outcome.as_ref().and_then(stopped_by) {
         let next = match view.queued {
-            // A command has no conversation to go on with.
+            // A command has no conversation to continue.
             0 if view.agent != "command" => format!("; resume: ostler resume {}", view.id),
             _ => waiting(view),
         };
@@ -84,8 +84,8 @@ fn waiting(view: &View) -> String {
     }
 }
 
-/// Who stopped it, without the process that asked for it: `stopped by ann (pid 3): stop` is `ann`. A stop that had to
-/// kill, or came from anything but `ostler stop`, is told in full.
+/// The user who stopped the session, without the process: `stopped by ann (pid 3): stop` is `ann`. `None` for a stop
+/// that had to kill or did not come from `ostler stop`: then the full cause is printed.
 fn stopped_by(outcome: &Outcome) -> Option<String> {
     let by = outcome.cause.strip_prefix("stopped by ")?.strip_suffix(": stop")?;
     let name = by.rsplit_once(" (pid ").map_or(by, |(name, _)| name);

@@ -1,5 +1,5 @@
-//! The start of the watch over all sessions, in a thread of its own: with thousands of sessions it takes longer than a key may
-//! take. Sessions that have ended are read there as well, after that; until then they are only counted.
+//! The start of the watch over all sessions, in a thread of its own: with thousands of sessions it takes longer than a
+//! key may take. The thread then reads the sessions that have ended; until then they are only counted.
 
 use super::row::Row;
 use crate::context::Context;
@@ -13,35 +13,36 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// So many are looked at before they are made smaller: a whole look takes many times the memory of a row.
-const HANDFUL: usize = 256;
+/// How many sessions are read before they are reduced to rows: a full view takes many times the memory of a row.
+const BATCH: usize = 256;
 
-/// Whether changes of sessions are told.
+/// Whether changes of sessions are reported.
 pub enum Watching {
-    /// What there is has not been shown yet. `rest`: those that were only counted.
+    /// The first list has not been shown yet. `rest`: the sessions that were only counted.
     NotYet {
         rest: Vec<SessionId>,
     },
     Begins(Receiver<Result<Begun>>),
-    /// More may follow of the beginning.
+    /// The watch is running; the thread may send more.
     Is(Box<Watch<'static>>, Receiver<Result<Begun>>),
 }
 
-/// What follows when it begins, in this order.
+/// What the thread sends, in this order.
 pub enum Begun {
     Watch {
         watch: Box<Watch<'static>>,
-        /// What has changed between the list and the watch, or may have.
+        /// The sessions that have changed, or may have, between the list and the watch.
         rows: Vec<Row>,
-        /// These were there, and are not any more.
+        /// The sessions of the list that no longer exist.
         gone: Vec<SessionId>,
     },
-    /// Those that were only counted.
+    /// The sessions that were only counted.
     Rest(Vec<Row>),
 }
 
 impl Watching {
-    /// Begins to watch. `running`: the sessions of the list that had not ended. `waker` is written to when something has begun.
+    /// Starts the watch. `running`: the sessions of the list that had not ended. `waker` is written to when the thread
+    /// has sent something.
     pub fn begin(&mut self, running: BTreeSet<SessionId>, mut waker: UnixStream) -> Result<()> {
         let Watching::NotYet { rest } = self else { return Ok(()) };
         let rest = std::mem::take(rest);
@@ -56,7 +57,7 @@ impl Watching {
         Ok(())
     }
 
-    /// What has begun since the last call.
+    /// The next message of the thread, without waiting.
     pub fn begun(&self) -> Option<Result<Begun>> {
         match self {
             Watching::NotYet { .. } => None,
@@ -64,7 +65,7 @@ impl Watching {
         }
     }
 
-    /// This is the watch that was waited for.
+    /// Stores the watch that the thread has sent.
     pub fn is(&mut self, watch: Box<Watch<'static>>) {
         *self = match std::mem::replace(self, Watching::NotYet { rest: Vec::new() }) {
             Watching::Begins(receiver) | Watching::Is(_, receiver) => Watching::Is(watch, receiver),
@@ -73,7 +74,7 @@ impl Watching {
     }
 }
 
-/// The dashboard may be gone; then nothing needs to be told.
+/// Errors are ignored: the dashboard may be gone.
 fn tell(sender: &Sender<Result<Begun>>, waker: &mut UnixStream, begun: Result<Begun>) {
     let _ = sender.send(begun);
     let _ = waker.write(&[1]);
@@ -85,10 +86,10 @@ fn begin(
     sender: &Sender<Result<Begun>>,
     waker: &mut UnixStream,
 ) -> Result<()> {
-    // There is one watch in the life of the process, so its engine is never given back.
+    // The process starts one watch only, so its engine is never freed.
     let engine: &'static Engine = &Box::leak(Box::new(Context::new()?)).engine;
     let mut watch = Box::new(engine.watch(Select::all())?);
-    // What has ended since the list was made is not told of.
+    // The watch does not report a session that ended between the list and the start of the watch.
     let mut ids = running.clone();
     while let Some(change) = watch.next_change()? {
         ids.insert(change.id());
@@ -105,7 +106,7 @@ fn begin(
 
 fn rows(engine: &Engine, ids: &[SessionId]) -> Result<Vec<Row>> {
     let mut rows = Vec::with_capacity(ids.len());
-    for handful in ids.chunks(HANDFUL) {
+    for handful in ids.chunks(BATCH) {
         rows.extend(look_again(engine, handful)?.iter().filter_map(Row::of));
     }
     Ok(rows)

@@ -1,4 +1,4 @@
-//! How the dashboard looks: from the state to a buffer. Colour is state, shape is process, and everything reads without colour.
+//! How the dashboard looks: from the state to a buffer. Colours show the state; marks and words show it without colour.
 
 use super::input::{Answering, Field, Form, Mode};
 use super::preview::Preview;
@@ -12,7 +12,7 @@ use ostler_core::limits::counted;
 use ostler_core::record::Mode as SessionMode;
 use ostler_tui::{Buffer, Input, Rect, Style, Theme, cut, cut_front, rows_of_words, width};
 
-/// The keys, by what they are for.
+/// The keys and what they do.
 pub const KEYS: [(&str, &str); 28] = [
     ("j k ↓ ↑", "next, previous session"),
     ("g G", "first, last"),
@@ -44,7 +44,7 @@ pub const KEYS: [(&str, &str); 28] = [
     ("q", "quit; sessions go on"),
 ];
 
-/// Draws everything, and says where the cursor is. Nothing of the state changes but how wide the lines are that are written on.
+/// Draws everything and returns the position of the cursor. Of the state only the widths of the input lines change.
 pub fn draw(state: &mut State, preview: &mut Preview, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let (rows, columns) = state.size;
     let mut mode = std::mem::replace(&mut state.mode, Mode::List);
@@ -91,7 +91,7 @@ pub fn draw(state: &mut State, preview: &mut Preview, buffer: &mut Buffer) -> Op
             None
         }
         Mode::Answer(answering) => question(state, answering, buffer),
-        // Drawn above: it has the whole window.
+        // Already drawn above: the search has the whole window.
         Mode::Search(_) => None,
         Mode::New(form) => Some(new_session(state, form, buffer)),
     };
@@ -114,7 +114,7 @@ pub fn put(buffer: &mut Buffer, area: Rect, x: u16, text: &str, style: Style) ->
     }
     let text = cut(text, room);
     let wide = u16::try_from(width(&text)).unwrap_or(area.width);
-    // Nothing of what was there before: terminals disagree on what is both bold and dim.
+    // Removes the style that was there before: terminals differ in how they show text that is both bold and dim.
     buffer.set_style(Rect { x: area.x + x, width: wide.min(area.width - x), height: 1, ..area }, Style::reset());
     buffer.set_stringn(area.x + x, area.y, &text, room, style);
     x + wide
@@ -291,7 +291,7 @@ fn short(number: u64) -> String {
     }
 }
 
-// The last row, and what stands above it.
+// The last row, and what is above it.
 
 pub fn hint(state: &State, text: &str, area: Rect, buffer: &mut Buffer) {
     put(buffer, area, 0, text, state.theme.dim());
@@ -319,7 +319,7 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) {
         parts.extend((!state.peek).then_some("Space peek"));
     }
     parts.extend(["n new", "/ filter", "? keys", "q quit"]);
-    // What does not fit is left out from the middle: the way out and the keys stay.
+    // Hints that do not fit are removed from the end, except the last two: "? keys" and "q quit".
     while width(&parts.join(" · ")) > usize::from(area.width) && parts.len() > 2 {
         let place = parts.len() - 3;
         parts.remove(place);
@@ -328,7 +328,7 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) {
     hint(state, &line, area, buffer);
 }
 
-/// Takes these rows at the bottom of the window for a panel, with a rule above.
+/// Reserves these rows at the bottom of the window for a panel, with a rule above.
 fn panel(state: &State, height: u16, title: &str, buffer: &mut Buffer) -> Rect {
     let (rows, columns) = state.size;
     let height = height.min(rows.saturating_sub(1));
@@ -400,7 +400,7 @@ fn question(state: &State, answering: &mut Answering, buffer: &mut Buffer) -> Op
 fn new_session(state: &State, form: &mut Form, buffer: &mut Buffer) -> (u16, u16) {
     let theme = state.theme;
     let (rows, columns) = state.size;
-    // A box in the middle: nobody takes it for the line of a reply.
+    // A box in the middle, so that it is not mistaken for the line of a reply.
     let wide = columns.saturating_sub(2).min(76);
     let most = (rows / 3).clamp(1, 8);
     let label: u16 = 9;
@@ -477,21 +477,21 @@ fn frame(area: Rect, title: &str, buffer: &mut Buffer, theme: Theme) {
     put(buffer, Rect { height: 1, ..area }, 2, &format!(" {title} "), theme.bold());
 }
 
-/// How many rows of the keys have room at once.
+/// How many rows of the list of keys fit at once.
 pub fn keys_at_once((rows, columns): (u16, u16)) -> usize {
     let height = usize::from(rows.saturating_sub(2)).max(1);
     if columns >= 2 * KEY_COLUMN { 2 * height } else { height }
 }
 
-/// So wide is a key with what it does.
+/// The width of a key with what it does.
 const KEY_COLUMN: u16 = 60;
-/// Of which so much is the key.
+/// The width of the key within that.
 const KEY: u16 = 11;
 
-/// The rows of the keys: each with what it does, which takes several where the window is narrow.
+/// The rows of the list of keys: each key with what it does, which takes several rows in a narrow window.
 pub fn key_rows((_, columns): (u16, u16)) -> Vec<(&'static str, String)> {
     let wide = if columns >= 2 * KEY_COLUMN { KEY_COLUMN } else { columns };
-    // A free column, so that two that stand side by side do not touch.
+    // A free column, so that two texts side by side do not touch.
     let room = wide.saturating_sub(KEY + 1);
     let rows = KEYS.iter().flat_map(|&(key, what)| {
         rows_of_words(what, room)

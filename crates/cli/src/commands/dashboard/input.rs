@@ -8,27 +8,27 @@ use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;
 use ostler_tui::Input;
 
-/// What keys are for.
+/// What keys act on.
 pub enum Mode {
     /// The list.
     List,
     /// A filter is being typed.
     Filter,
-    /// The list of keys, from this one on.
+    /// The list of keys, from this row on.
     Keys { first: usize },
     /// A message to these sessions.
     Reply { to: Vec<SessionId>, input: Input },
     /// A question that is about to be answered.
     Answer(Box<Answering>),
-    /// A verb that cannot be taken back.
+    /// A verb that has to be confirmed.
     Confirm { verb: Verb, of: Vec<SessionId> },
-    /// A session that is about to begin.
+    /// A session that is about to be started.
     New(Box<Form>),
-    /// Words that are looked for in all conversations.
+    /// Words that are searched in all conversations.
     Search(Box<Searching>),
 }
 
-/// What asks first.
+/// The verbs that have to be confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Interrupt,
@@ -48,22 +48,22 @@ impl Verb {
     }
 }
 
-/// A question, as it was when the person began to answer it: the answer goes to exactly this one.
+/// A question, as it was when the person began to answer it: the answer goes to exactly this question.
 pub struct Answering {
     pub id: SessionId,
     pub called: String,
     pub ask: Ask,
     pub allow: bool,
-    /// The first row of the question that is seen.
+    /// The first visible row of the question.
     pub top: usize,
-    /// All of it has been on the screen.
+    /// The whole question has been on the screen.
     pub seen: bool,
-    /// It is no longer asked, or something else is. The panel stays until it is closed, so that what is being typed into it never becomes
-    /// keys of the list.
+    /// The question is no longer asked, or another one is. The panel stays until it is closed, so that what is being
+    /// typed into it never acts as keys of the list.
     pub settled: bool,
-    /// Words: the answer to a question, or why not.
+    /// Text: the answer to a question, or the reason for a denial.
     pub input: Input,
-    /// The others that are answered after it.
+    /// The other sessions, whose questions are answered after this one.
     pub further: Vec<SessionId>,
 }
 
@@ -75,12 +75,12 @@ impl Answering {
         Some(Answering { id: row.id, called, ask, allow, top: 0, seen: false, settled: false, input, further })
     }
 
-    /// It is answered in words.
+    /// Whether it is answered with text.
     pub fn takes_words(&self) -> bool {
         !self.allow || !self.ask.questions().is_empty()
     }
 
-    /// What is said when it is no longer asked.
+    /// What is shown when the question is no longer asked.
     pub fn is_settled(&self) -> String {
         format!("{} no longer asks this; nothing was answered · Esc leaves", self.called)
     }
@@ -90,12 +90,12 @@ impl Answering {
     }
 }
 
-/// What a new session is described with.
+/// The fields that describe a new session.
 pub struct Form {
     pub agents: Vec<String>,
     pub agent: usize,
     pub folder: Input,
-    /// In its own terminal; else headless.
+    /// In its own terminal; otherwise headless.
     pub terminal: bool,
     pub prompt: Input,
     pub field: Field,
@@ -136,13 +136,13 @@ impl Form {
 }
 
 impl State {
-    /// Columns and rows that the panel of a question has for the question itself.
+    /// The columns and rows that the panel of a question has for the question itself.
     pub fn question_room(&self) -> (u16, u16) {
         let (rows, columns) = self.size;
         (columns.saturating_sub(4), rows.saturating_sub(5).max(1))
     }
 
-    /// Notes whether all of the question has been seen.
+    /// Notes whether the whole question has been seen.
     pub fn settle_question(&mut self) {
         let (columns, height) = self.question_room();
         if let Mode::Answer(answering) = &mut self.mode {
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// A question that is about to be answered may be settled meanwhile.
+    /// Marks the question in the panel as settled when the session no longer asks it.
     pub fn notice_question(&mut self, row: &Row) {
         let Mode::Answer(answering) = &mut self.mode else { return };
         let asked = row.asking.as_ref().filter(|_| !row.ended).map(|ask| &ask.request);

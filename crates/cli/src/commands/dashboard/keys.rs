@@ -1,4 +1,4 @@
-//! What a key does, by what keys are for at the moment.
+//! What a key does, depending on the mode.
 
 use super::draw::{key_rows, keys_at_once};
 use super::input::{Answering, Field, Form, Mode, Verb};
@@ -24,16 +24,16 @@ pub enum Effect {
     Diff(SessionId),
     /// Into the clipboard.
     Copy(String),
-    /// A message is about to be written; what was begun before comes back.
+    /// Opens the line for a message; text that was not sent comes back.
     OpenReply(Vec<SessionId>),
     OpenForm,
-    /// Of the preview.
+    /// Scrolls the preview.
     Scroll(Scroll),
-    /// In this row of the preview.
+    /// A click on this row of the preview.
     Click(u16),
-    /// Done to sessions, beside the dashboard.
+    /// Done to sessions, in another thread.
     Work(Work),
-    /// In all conversations, beside the dashboard.
+    /// Searches all conversations, in another thread.
     Search(String),
 }
 
@@ -63,7 +63,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The sessions to which it is done.
+    /// The sessions that it is done to.
     pub fn of(&self) -> &[SessionId] {
         match self {
             Work::Answer { id, .. } | Work::Restore(id) => std::slice::from_ref(id),
@@ -85,7 +85,7 @@ pub enum Scroll {
 impl State {
     pub fn press(&mut self, key: Key) -> Vec<Effect> {
         self.said = None;
-        // Any other key than the second q stays.
+        // Any other key than a second q cancels leaving.
         let leaving = std::mem::take(&mut self.leaving);
         match key {
             Key::Suspend => return vec![Effect::Suspend],
@@ -140,7 +140,7 @@ impl State {
             }
             Key::Text('q') | Key::Interrupt => {
                 self.leaving = true;
-                self.say(format!("leaves when this is done: {}; q leaves now", self.busy.join(", ")));
+                self.say(format!("exits when this is done: {}; q leaves now", self.busy.join(", ")));
             }
             Key::EndOfInput => return vec![Effect::Scroll(Scroll::HalfPages(1))],
             Key::DeleteBefore => return vec![Effect::Scroll(Scroll::HalfPages(-1))],
@@ -177,7 +177,7 @@ impl State {
         Vec::new()
     }
 
-    /// What is done to the selected session, or to those that are marked.
+    /// What is done to the marked sessions, or to the selected one.
     fn verb(&mut self, key: Key) -> Vec<Effect> {
         let meant = self.meant();
         let verbs = "axriosRfAydl";
@@ -221,7 +221,7 @@ impl State {
         vec![Effect::Work(work)]
     }
 
-    /// One that has ended has nothing to attach to, but can be read.
+    /// A session that has ended cannot be attached to, but can be read.
     fn open(&mut self) -> Vec<Effect> {
         let Some((id, ended, damaged)) = self.row().map(|row| (row.id, row.ended, row.damaged)) else {
             return Vec::new();
@@ -323,7 +323,7 @@ impl State {
         Vec::new()
     }
 
-    /// Begins to answer the first of these that asks and can be answered here.
+    /// Starts answering the first of these sessions that asks and can be answered here.
     pub fn answer(&mut self, allow: bool, mut meant: Vec<SessionId>) {
         let several = meant.len() > 1;
         while !meant.is_empty() {
@@ -412,7 +412,7 @@ impl State {
                 Vec::new()
             }
             Key::Click { .. } | Key::WheelUp { .. } | Key::WheelDown { .. } => Vec::new(),
-            // Words that were meant for something else must not come upon a `y`.
+            // Any other key cancels, so that a later `y` in text that was meant for something else does not confirm.
             _ => {
                 self.mode = Mode::List;
                 self.say(format!("{} was not done", verb.word()));
@@ -450,7 +450,7 @@ impl State {
             return Vec::new();
         }
         let work = Work::Launch { agent, folder: folder.text().to_owned(), terminal: *terminal, prompt };
-        // Until it has begun.
+        // Kept until the session has started.
         self.put_form_away();
         vec![Effect::Work(work)]
     }
@@ -461,7 +461,7 @@ impl State {
         }
     }
 
-    /// What came of something that was done. What a person has written is kept until it has arrived.
+    /// Handles the result of something that was done. What a person has written is kept until it has arrived.
     pub fn done(&mut self, work: &Work, said: Result<String, String>) {
         match (work, &said) {
             (Work::Launch { .. }, Ok(_)) => self.form = None,

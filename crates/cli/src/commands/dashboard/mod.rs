@@ -1,12 +1,13 @@
-//! `ostler ui`: the dashboard. All sessions by what they need, the selected one live beside them, and a key for each verb.
+//! `ostler ui`: the dashboard. All sessions grouped by what they need, a live preview of the selected one, and a key
+//! for each verb.
 //!
 //! * `state`, `input`, `keys`: what is shown and what a key does, without a terminal: events in, effects out.
 //! * `row`: what the list needs of a session. `draw`: from the state to a buffer.
-//! * `preview`: the selected session. `verbs`: what is done to sessions, beside the dashboard. `beginning`: the start of the
-//!   watch over all sessions. `search`: all conversations.
+//! * `preview`: the selected session. `verbs`: what is done to sessions, in other threads. `beginning`: the start of
+//!   the watch over all sessions. `search`: all conversations.
 //!
-//! This file is the loop: it waits for keys, for changes of sessions and for verbs that are done, and does nothing in between. Only
-//! while a duration is on the screen it wakes to count it, at most once a second.
+//! This file is the loop: it waits for keys, for changes of sessions and for finished verbs, and does nothing in
+//! between. Only while a duration is on the screen it also wakes to update it, at most once a second.
 
 mod beginning;
 mod draw;
@@ -48,19 +49,19 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use verbs::Workers;
 
-/// So long the rest of a sequence may take to follow an escape.
+/// How long the rest of a sequence may take to follow an escape.
 const ESCAPE: Duration = Duration::from_millis(40);
-/// News of sessions are taken so often at most: what streams need not be drawn letter by letter.
+/// Changes of sessions are read at most this often: streamed text need not be drawn letter by letter.
 const NEWS: Duration = Duration::from_millis(100);
-/// Where the kernel watches no files, sessions are looked at this often.
+/// Where the kernel watches no files, sessions are checked this often.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
-/// Durations are counted so often at most.
+/// Durations are updated at most this often.
 const TICK: Duration = Duration::from_secs(1);
-/// A clock that is read a little early must not make it turn.
+/// Prevents a busy loop when the clock is read a little early.
 const SOONEST_TICK: Duration = Duration::from_millis(20);
 
-/// Keeps the title of the window, and puts it back.
+/// Saves the title of the window, and restores it.
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const RESTORE_TITLE: &str = "\x1b[23;2t";
 
@@ -69,7 +70,7 @@ pub fn run(context: &Context) -> Result<Code> {
         return Err(Failure::usage("ui needs a terminal; list the sessions with: ostler ls"));
     }
     let works = progress::is_understood(variable);
-    // Before any thread. Whatever the terminal was told, by the dashboard or by a session in it, is taken back.
+    // Before any thread starts. Undoes whatever the dashboard, or a session shown in it, has set in the terminal.
     let mut leave = ostler_screen::Screen::reset().to_vec();
     leave.extend(if works { progress::RESTS } else { "" }.bytes());
     leave.extend(frame::LEAVE.bytes().chain(RESTORE_TITLE.bytes()));
@@ -77,7 +78,7 @@ pub fn run(context: &Context) -> Result<Code> {
     let mut dashboard = Dashboard::open(context, guard, works)?;
     loop {
         let left = dashboard.stay();
-        // The terminal is given back first, also when something went wrong.
+        // The terminal is restored first, also when something went wrong.
         dashboard.close();
         match left? {
             Left::Quit => return Ok(Code::Succeeded),
@@ -108,9 +109,9 @@ struct Dashboard<'a> {
     state: State,
     preview: Preview,
     watching: Watching,
-    /// `None` while another program has it.
+    /// `None` while another program has the terminal.
     terminal: Option<Terminal>,
-    /// Puts the terminal back if this process is killed.
+    /// Restores the terminal if this process is killed.
     guard: TerminalGuard,
     frames: Frames,
     keys: Keys,
@@ -118,18 +119,18 @@ struct Dashboard<'a> {
     /// `None`: nothing was searched for yet.
     searcher: Option<Searcher>,
     draft: Option<Draft>,
-    /// A session that was begun here, to be selected as soon as it is listed.
+    /// A session that was started here, to be selected as soon as it is listed.
     begun: Option<SessionId>,
-    /// When news of sessions, and of the one in the preview, are taken again.
+    /// When changes of sessions, and of the one in the preview, are read again.
     changes_due: Option<Instant>,
     preview_due: Option<Instant>,
-    /// When what is on the screen is no longer true by itself.
+    /// When the screen becomes outdated without an event, because a duration is shown.
     tick: Option<Instant>,
-    /// When that was so last.
+    /// When that happened last.
     ticked: Option<Instant>,
     /// The title of the window.
     title: String,
-    /// Whether the terminal was told that something works; `None`: it does not understand that.
+    /// Whether the terminal was told that something is in progress; `None`: it does not understand that.
     works: Option<bool>,
 }
 
@@ -166,10 +167,10 @@ impl<'a> Dashboard<'a> {
 
     // The terminal.
 
-    /// `false`: it is gone.
+    /// `false`: the terminal is gone.
     fn take_terminal(&mut self) -> Result<bool> {
         let mut terminal = Terminal::take(Modes::Keys, &Signal::ALL)?;
-        // A Ctrl-C that was meant for another program is not ours.
+        // A Ctrl-C that was meant for another program is discarded.
         let woken = terminal.wait(&Wait { keys: false, room: false, others: &[], until: Some(Instant::now()) })?;
         self.terminal = Some(terminal);
         self.enter()?;
@@ -200,7 +201,7 @@ impl<'a> Dashboard<'a> {
         }
     }
 
-    /// Leaves the terminal as it was.
+    /// The bytes that restore the terminal.
     fn farewell(&mut self) -> String {
         let rests = if self.works == Some(true) { progress::RESTS } else { "" };
         self.works = self.works.map(|_| false);
@@ -212,7 +213,7 @@ impl<'a> Dashboard<'a> {
         self.state.resize(size.filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or((24, 80)));
     }
 
-    // What happens.
+    // Events.
 
     fn stay(&mut self) -> Result<Left> {
         loop {
@@ -243,7 +244,7 @@ impl<'a> Dashboard<'a> {
             if self.state.leaving && self.state.busy.is_empty() {
                 return Ok(Left::Quit);
             }
-            // Only when no key waits: what is selected for a moment on the way to another need not be read.
+            // Only when no key is pending: a session that is selected only on the way to another need not be read.
             if idle {
                 self.catch_up()?;
             }
@@ -276,7 +277,7 @@ impl<'a> Dashboard<'a> {
         Ok(Woken { events: woken.events, changes: changes || unwatched.is_some(), preview, done })
     }
 
-    /// Takes what is new about sessions: at once when it is the first for a while, a little later when more follows.
+    /// Reads what is new about sessions: the first change at once, further ones a little later.
     fn take_news(&mut self, changes: bool, preview: bool, done: bool) -> Result<()> {
         let now = Instant::now();
         let is_due = |due: Option<Instant>| due.is_some_and(|due| now >= due);
@@ -294,7 +295,8 @@ impl<'a> Dashboard<'a> {
             self.look_again(&busy)?;
         }
         if done {
-            // First, because it empties what wakes us: what is told after that wakes us again, and what was told before is there.
+            // First, because it empties the socket that wakes the loop. What is sent later wakes the loop again; what
+            // was sent before is already in the channels.
             let finished = self.workers.done();
             self.take_beginning()?;
             self.searcher.iter().flat_map(Searcher::heard).for_each(|heard| self.state.hear(heard));
@@ -310,7 +312,7 @@ impl<'a> Dashboard<'a> {
         Ok(())
     }
 
-    /// From the first of these on changes are told.
+    /// Takes what the starting thread has sent. From its first message on, changes are reported.
     fn take_beginning(&mut self) -> Result<()> {
         while let Some(begun) = self.watching.begun() {
             match begun? {
@@ -377,7 +379,7 @@ impl<'a> Dashboard<'a> {
         }
     }
 
-    /// Reads what was left for a moment without keys: the selected session, and at first that anything changes.
+    /// Does what is postponed until no key is pending: reads the selected session, and once starts the watch.
     fn catch_up(&mut self) -> Result<()> {
         if self.is_preview_stale() {
             self.read_preview();
@@ -388,7 +390,7 @@ impl<'a> Dashboard<'a> {
         Ok(())
     }
 
-    // What is drawn.
+    // Drawing.
 
     fn paint(&mut self) -> Result<()> {
         if self.terminal.as_ref().is_none_or(Terminal::is_busy) {
@@ -425,16 +427,17 @@ impl<'a> Dashboard<'a> {
         if let Some(terminal) = &mut self.terminal {
             terminal.put_last(farewell.as_bytes());
             self.guard.given_back();
-            // That the terminal is another program's now is said by its keyboard.
+            // If another program has the terminal afterwards, the next read of the keyboard reports it.
             terminal.suspend()?;
         }
         self.enter()
     }
 
-    // What is done.
+    // Actions.
 
     fn press(&mut self, key: Key) -> Result<Option<Left>> {
-        // A question may be in the preview already; the list is told of changes only so often.
+        // The preview may already show a question that the list does not have yet, because the list is updated less
+        // often.
         if matches!((&self.state.mode, key), (Mode::List, Key::Text('a' | 'x'))) {
             self.look_again(&self.state.meant())?;
         }
@@ -476,7 +479,7 @@ impl<'a> Dashboard<'a> {
         Ok(())
     }
 
-    /// What was written to a session and not sent comes back.
+    /// Text that was written to a session and not sent comes back.
     fn open_reply(&mut self, to: Vec<SessionId>) {
         self.draft = match &to[..] {
             [only] => {
@@ -524,7 +527,7 @@ impl<'a> Dashboard<'a> {
         self.guard.taken();
         let attached = engine.select(id.as_str()).map_err(Failure::from).and_then(|place| {
             let mode = engine.view_without_last(&place)?.mode;
-            // A command prints where the cursor is; what it prints does not stay behind the dashboard.
+            // A command's output is printed at the cursor. It must not stay behind the dashboard.
             let prints = mode == record::Mode::Headless && engine.kind(&place)? == Kind::Command;
             if prints {
                 attach::on_a_screen_of_its_own(|| {
@@ -565,14 +568,14 @@ impl<'a> Dashboard<'a> {
     }
 }
 
-/// When what is on the screen is drawn again that stays true for so long. Each duration changes at its own moment within a second; they
-/// are counted together, so that many of them cost what one does.
+/// When to draw a screen again that stays correct for `true_for`. Each duration changes at its own moment within a
+/// second; they are updated together, so that many of them cost as much as one.
 fn next_tick(last: Option<Instant>, now: Instant, true_for: Duration) -> Instant {
     let wanted = now + true_for.max(SOONEST_TICK);
     last.map_or(wanted, |last| wanted.max(last + TICK))
 }
 
-/// What the loop has waited for.
+/// What woke the loop.
 #[derive(Default)]
 struct Woken {
     events: Vec<Event>,

@@ -1,4 +1,5 @@
-//! What is seen of the selected session without attaching: the end of its conversation, its screen, or what it prints, live.
+//! What is shown of the selected session without attaching: the end of its conversation, its screen, or its output,
+//! live.
 
 use super::keys::Scroll;
 use super::printed_text::PrintedText;
@@ -11,12 +12,12 @@ use ostler_engine::{Engine, Place};
 use ostler_tui::clean::clean_output;
 use ostler_tui::{Buffer, Conversation, Rect, Theme, program_screen, rows_of};
 
-/// About so much of the end of a conversation is read. All of it is there after attaching.
+/// About how much of the end of a conversation is read. Attaching shows all of it.
 const LATELY: u64 = 192 << 10;
-/// So much of the end of what a command has printed is read. It is more than is kept, for the sake of long lines.
+/// How much of the end of a command's output is read. It is more than is kept, because of long lines.
 const READ: u64 = 1 << 20;
 
-/// What it shows.
+/// What the preview shows.
 enum Content {
     Nothing,
     Talk { reader: Box<content::Conversation>, widget: Box<Conversation> },
@@ -39,24 +40,24 @@ impl Preview {
         Preview { of: None, content: Content::Nothing, watch: None, model: None, height: 0 }
     }
 
-    /// Whether it shows this session as it is.
+    /// Whether it shows this session, in its current run.
     pub fn is_of(&self, row: Option<&Row>) -> bool {
         self.of == row.map(|row| (row.id, row.run))
     }
 
-    /// Shows another session.
+    /// Opens the preview of another session.
     pub fn open(engine: &Engine, row: Option<&Row>, theme: Theme) -> Preview {
         let Some(row) = row else { return Preview::empty() };
         let of = Some((row.id, row.run));
         let opened = if row.damaged || row.run == 0 { Ok(Preview::empty()) } else { Preview::load(engine, row, theme) };
-        // What cannot be shown is said where it would be.
+        // An error is shown in place of the content.
         let failed = |failure: Failure| Preview { content: Content::Failed(failure.to_string()), ..Preview::empty() };
         Preview { of, ..opened.unwrap_or_else(failed) }
     }
 
     fn load(engine: &Engine, row: &Row, theme: Theme) -> Result<Preview> {
         let place = engine.select(row.id.as_str())?;
-        // Watch first, look afterwards: what happens in between is told.
+        // Watch first, look afterwards: what happens in between is reported.
         let watch = if row.ended { None } else { Some(SessionWatch::new(&place)?) };
         let model = engine.record(&place)?.model;
         let content = Preview::content(engine, &place, row, theme)?;
@@ -88,7 +89,7 @@ impl Preview {
         self.watch.as_ref()
     }
 
-    /// Takes what is new; what went wrong is shown in its place.
+    /// Reads what is new; an error is shown in its place.
     pub fn refresh(&mut self, row: Option<&Row>) {
         if self.of.is_some()
             && let Err(failure) = self.read(row)
@@ -128,12 +129,12 @@ impl Preview {
         Ok(())
     }
 
-    /// Its keeper is another one now, or it has just got one.
+    /// Connects again, after the session has got another keeper or its first one.
     pub fn find_keeper(&mut self, engine: &Engine, row: &Row) {
         if row.ended || self.watch.as_ref().is_some_and(SessionWatch::has_keeper) {
             return;
         }
-        // Without news the preview stands still; the list says what is wrong with the session.
+        // Without a watch the preview is not updated; the list shows what is wrong with the session.
         self.watch = engine.select(row.id.as_str()).and_then(|place| SessionWatch::new(&place)).ok();
     }
 
@@ -146,7 +147,7 @@ impl Preview {
         }
     }
 
-    /// That what is seen is not the end.
+    /// The notice that the end is not in view.
     pub fn notice(&self) -> Option<String> {
         let follows = match &self.content {
             Content::Talk { widget, .. } => widget.follows(),
@@ -192,7 +193,7 @@ impl Preview {
         }
     }
 
-    /// A click into this row.
+    /// A click on this row.
     pub fn click(&mut self, row: u16) {
         if let Content::Talk { widget, .. } = &mut self.content {
             widget.click(usize::from(row));
@@ -213,7 +214,7 @@ impl Preview {
             Content::Screen { screen, above, up } => {
                 let mut rows = above.clone().unwrap_or_default();
                 let shown = screen.rows();
-                // Below the last row that is used, and below the cursor, there is nothing to see.
+                // The empty rows below the last used row are not shown.
                 let used = shown.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
                 rows.extend(shown.into_iter().take(used.max(1)));
                 let most = rows.len().saturating_sub(height);

@@ -1,20 +1,20 @@
-//! The end of what a command has printed, as the preview keeps it: of a line that is longer than any window, the beginning and the end, so
-//! that it does not take the room of the lines before it.
+//! The end of what a command has printed, as the preview keeps it. Of a line that is longer than any window only the
+//! beginning and the end are kept, so that it does not take the room of the lines before it.
 
 use ostler_core::limits::size;
 
-/// So much is kept at most, twice that for a moment.
+/// At most this much is kept, for a moment twice as much.
 const KEPT: usize = 64 << 10;
-/// Of a line that is longer than twice this, so much of its beginning and of its end.
+/// Of a line that is longer than twice this, this much of its beginning and of its end is kept.
 const PART: usize = 2 << 10;
 
 #[derive(Default)]
 pub struct PrintedText {
-    /// Lines that have ended.
+    /// Complete lines.
     lines: String,
-    /// The one that has not.
+    /// The line that is not complete yet.
     line: Vec<u8>,
-    /// How much of that was left out behind its first [`PART`].
+    /// How much of that line was left out after its first [`PART`].
     left_out: u64,
 }
 
@@ -23,7 +23,7 @@ impl PrintedText {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (piece, ended) = piece.strip_suffix(b"\n").map_or((piece, false), |piece| (piece, true));
             self.line.extend_from_slice(piece);
-            // Not with every byte that comes.
+            // A growing line is shortened in larger steps, not with every byte.
             if self.line.len() > if ended { 2 * PART } else { 4 * PART } {
                 let end = self.line.len() - PART;
                 self.left_out += (end - PART) as u64;
@@ -35,7 +35,7 @@ impl PrintedText {
         }
     }
 
-    /// So many bytes are missing here.
+    /// Notes that this many bytes are missing here.
     pub fn dropped(&mut self, bytes: u64) {
         self.end_line();
         self.lines.push_str(&format!("[{} were dropped]\n", size(bytes)));

@@ -1,4 +1,5 @@
-//! One session in the list: what a row needs of it, and nothing more. Of ten thousand that have ended the whole is not kept.
+//! One session in the list: only what a row needs. The full view is not kept, because there may be ten thousand ended
+//! sessions.
 
 use crate::commands::ls::{Doing, agent_name, doing, is_retrying, place, state_word};
 use crate::ui::time::{age, clock, duration, stays_true};
@@ -15,7 +16,7 @@ use ostler_tui::clean::clean_line;
 use ostler_tui::cut;
 use std::time::Duration;
 
-/// So many columns of what a session said last are kept.
+/// How many columns of a session's last output are kept.
 const DOING: usize = 240;
 
 /// What a session needs, in the order of the groups.
@@ -50,7 +51,7 @@ pub struct Row {
     /// It has a name of its own.
     pub named: bool,
     pub need: Need,
-    /// Those that ask come before those that failed.
+    /// Sessions that ask come before sessions that failed.
     urgency: u8,
     pub mark: &'static str,
     pub status: &'static str,
@@ -73,14 +74,14 @@ pub struct Row {
     pub asking: Option<Box<Ask>>,
     /// What it asked, said or printed last, in one line.
     pub doing: String,
-    /// It drives others.
+    /// It drives other sessions.
     pub job: bool,
-    /// The job that it was launched by.
+    /// The job that launched it.
     pub of: Option<SessionId>,
 }
 
 impl Row {
-    /// `None` for a folder that is not even called like a session.
+    /// `None` for a folder whose name is not a session id.
     pub fn of(listed: &Listed) -> Option<Row> {
         match listed {
             Listed::Good(view) => Some(Row::of_view(view)),
@@ -157,7 +158,7 @@ impl Row {
         })
     }
 
-    /// The state and for how long, or since when.
+    /// The state, and for how long or since when.
     pub fn state_words(&self, now: Timestamp) -> String {
         if self.damaged {
             return self.status.to_owned();
@@ -175,7 +176,7 @@ impl Row {
         format!("{} {time}", self.status)
     }
 
-    /// How long that stays true.
+    /// How long those words stay correct.
     pub fn stays_true(&self, now: Timestamp) -> Option<Duration> {
         if self.damaged { None } else { stays_true(self.state, self.since, now) }
     }
@@ -193,7 +194,7 @@ impl Row {
         }
     }
 
-    /// What it asks or says, in so many columns.
+    /// What it asks or says, in at most this many columns.
     pub fn doing(&self, columns: usize) -> String {
         match &self.asking {
             Some(ask) if !self.ended => Shown::of(ask).line(columns).asked,
@@ -201,20 +202,21 @@ impl Row {
         }
     }
 
-    /// What it is called in a sentence, as the commands call it.
+    /// Its name in a sentence, as the commands write it.
     pub fn called(&self) -> String {
         if self.named { format!("{} ({})", self.name, self.id) } else { self.id.to_string() }
     }
 
-    /// Whether each of these words, in small letters, is found in it.
+    /// Whether it contains each of these lower-case words.
     pub fn matches(&self, words: &[String]) -> bool {
         let fields = [&self.name, &self.agent, &self.place, self.status, self.need.word(), &self.doing];
         let small: Vec<String> = fields.iter().map(|field| field.to_lowercase()).collect();
-        // An id is known by its beginning; two letters within one are nobody's word.
+        // An id matches only from its beginning: a match of two letters in the middle would be an accident.
         words.iter().all(|word| self.id.as_str().starts_with(word) || small.iter().any(|field| field.contains(word)))
     }
 
-    /// Where it stands in its group: what asks for longest comes first, of the others the newest.
+    /// Its order in the group: by urgency. Then, of the running sessions that need a person, the one that has waited
+    /// longest comes first; of all others the newest.
     pub fn order(&self) -> impl Ord + use<> {
         let time = match self.need {
             Need::You => self.since.as_microsecond(),
@@ -227,7 +229,7 @@ impl Row {
 
 fn need(view: &View) -> (Need, u8) {
     let failed_turn = view.last_turn.as_ref().is_some_and(|turn| turn.verdict == Verdict::Failed);
-    // What the end of a child means is decided by its job.
+    // A job decides what the end of its child means.
     if view.ended && view.driven {
         return (Need::Ended, 0);
     }

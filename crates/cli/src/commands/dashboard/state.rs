@@ -1,4 +1,4 @@
-//! What the dashboard shows and which keys mean what, without a terminal and without sessions: events in, effects out.
+//! What the dashboard shows and what keys mean, without a terminal and without sessions: events in, effects out.
 //!
 //! * [`State`]: the sessions, which of them are listed, which one is selected.
 //! * `keys`: what a key does. `input`: the lines and panels that are filled in.
@@ -10,12 +10,12 @@ use ostler_core::id::SessionId;
 use ostler_tui::{Input, Rect, Theme};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Below this many columns there is only the list; from the other on list and preview are side by side.
+/// Below `LIST_ONLY` columns there is only the list; from `TWO_COLUMNS` on, list and preview are side by side.
 const LIST_ONLY: u16 = 50;
 const TWO_COLUMNS: u16 = 100;
-/// Fewer rows than this are not divided.
+/// With fewer rows than this the window is not divided.
 const ROOM_FOR_TWO: u16 = 12;
-/// The lines above a preview that say what it is of.
+/// The lines above a preview that describe its session.
 pub const PREVIEW_HEAD: u16 = 2;
 
 /// One line of the list.
@@ -23,9 +23,9 @@ pub const PREVIEW_HEAD: u16 = 2;
 pub enum Line {
     Head(Need, usize),
     Session(SessionId),
-    /// Those that have ended, folded or not.
+    /// The sessions that have ended, folded or not.
     Fold(usize),
-    /// Ended earlier than a list goes back.
+    /// Sessions that ended earlier than the list goes back.
     Older(usize),
 }
 
@@ -36,24 +36,25 @@ pub enum Pick {
     Fold,
 }
 
-/// Said once, until the next key.
+/// Shown until the next key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub text: String,
     pub bad: bool,
 }
 
-/// Where what is drawn.
+/// Where each part is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Areas {
     pub list: Rect,
     /// The line between list and preview: a column or a row.
     pub rule: Rect,
-    /// With the lines that say what it is of.
+    /// Including the lines that describe its session.
     pub preview: Rect,
 }
 
-/// How many sessions there are of each kind, counted as they change: a frame costs the same beside ten and ten thousand.
+/// How many sessions there are of each kind, counted as they change: a frame costs the same with ten sessions and with
+/// ten thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     needs: [usize; Need::ALL.len()],
@@ -77,23 +78,23 @@ pub struct State {
     tally: Tally,
     pub lines: Vec<Line>,
     pub picked: Option<Pick>,
-    /// The first line that is seen.
+    /// The first visible line.
     pub top: usize,
     pub older: usize,
-    /// Ended, and not read yet: they are only counted.
+    /// Ended sessions that are not read yet, only counted.
     pub unread: usize,
     pub unfolded: bool,
     /// Jobs whose children are listed below them.
     pub open_jobs: BTreeSet<SessionId>,
-    /// Only those that match are listed.
+    /// Only matching sessions are listed.
     pub filter: Input,
     pub marked: BTreeSet<SessionId>,
     pub mode: Mode,
-    /// A new session that was described and has not begun.
+    /// A new session that was described and has not started.
     pub form: Option<Box<Form>>,
     /// Messages that could not be sent.
     pub unsent: BTreeMap<Vec<SessionId>, String>,
-    /// Messages that were sent from here, for the arrow up.
+    /// Messages that were sent from here, for the up arrow.
     pub sent: Vec<String>,
     /// The preview has the whole window.
     pub peek: bool,
@@ -102,9 +103,9 @@ pub struct State {
     pub size: (u16, u16),
     pub theme: Theme,
     pub now: Timestamp,
-    /// What is being done and takes a while.
+    /// The verbs that are being done.
     pub busy: Vec<String>,
-    /// Leaves as soon as that is done.
+    /// Exits as soon as they are done.
     pub leaving: bool,
 }
 
@@ -136,9 +137,9 @@ impl State {
         }
     }
 
-    // Sessions that come, change and go.
+    // Sessions that appear, change and disappear.
 
-    /// All that there are, but for so many that have ended.
+    /// Sets all sessions, except `unread` ended ones, which are only counted.
     pub fn fill(&mut self, rows: impl IntoIterator<Item = Row>, unread: usize, older: usize) {
         self.rows = rows.into_iter().map(|row| (row.id, row)).collect();
         self.tally = Tally::default();
@@ -147,7 +148,7 @@ impl State {
         self.list_again();
     }
 
-    /// These have changed or are new.
+    /// Adds these sessions, or updates them.
     pub fn put(&mut self, rows: impl IntoIterator<Item = Row>) {
         let mut moved = false;
         for row in rows {
@@ -156,7 +157,7 @@ impl State {
             let (need, since) = (row.need, row.since);
             let before = self.rows.insert(row.id, row);
             before.iter().for_each(|before| self.tally.take(before));
-            // What is listed where follows from these alone, unless the list is filtered by any word.
+            // Only these fields decide the place in the list, unless the list is filtered.
             moved |=
                 !self.filter.is_empty() || before.is_none_or(|before| before.need != need || before.since != since);
         }
@@ -165,14 +166,14 @@ impl State {
         }
     }
 
-    /// Those that were only counted.
+    /// Adds the sessions that were only counted.
     pub fn put_rest(&mut self, rows: impl IntoIterator<Item = Row>) {
         self.unread = 0;
         self.put(rows);
         self.list_again();
     }
 
-    /// This one was archived or purged.
+    /// Removes a session that was archived or purged.
     pub fn remove(&mut self, id: SessionId) {
         if let Some(row) = self.rows.remove(&id) {
             self.tally.take(&row);
@@ -192,12 +193,12 @@ impl State {
         self.tally.needs[need as usize]
     }
 
-    /// How many wait for an answer.
+    /// How many sessions wait for an answer.
     pub fn asking(&self) -> usize {
         self.tally.asking
     }
 
-    /// Those that a verb concerns: the marked ones, else the selected one.
+    /// The sessions that a verb is applied to: the marked ones, otherwise the selected one.
     pub fn meant(&self) -> Vec<SessionId> {
         if self.marked.is_empty() {
             self.row().map(|row| row.id).into_iter().collect()
@@ -242,7 +243,7 @@ impl State {
             lines.push(Line::Older(self.older));
         }
         self.lines = lines;
-        // What is selected stays so; where it is gone, what stands in its place is.
+        // The selection stays. If its line is gone, the line that is now in its place is selected.
         if self.place_of(self.picked).is_none() {
             let place = place.unwrap_or(0).min(self.lines.len().saturating_sub(1));
             self.picked = self.pick_at(place, 1).or_else(|| self.pick_at(place, -1));
@@ -250,7 +251,7 @@ impl State {
         self.settle();
     }
 
-    /// Lists the children of the selected job below it, or no longer. From a child its job is folded.
+    /// Lists the children of the selected job below it, or hides them. On a child, its job is folded.
     pub fn unfold_job(&mut self, open: bool) {
         let Some((id, of, job)) = self.row().map(|row| (row.id, row.of, row.job)) else { return };
         match (job, of, open) {
@@ -265,7 +266,7 @@ impl State {
         self.list_again();
     }
 
-    /// Whether a session stands below its job.
+    /// Whether a session is listed below its job.
     pub fn is_below(&self, row: &Row) -> bool {
         row.of.is_some_and(|job| self.open_jobs.contains(&job)) && !row.is_asking()
     }
@@ -283,12 +284,12 @@ impl State {
         self.lines.iter().position(|line| State::pick_of(*line) == Some(pick))
     }
 
-    /// The line of what is selected.
+    /// The index of the selected line.
     pub fn place(&self) -> Option<usize> {
         self.place_of(self.picked)
     }
 
-    /// The first that can be selected, from this line on in this direction.
+    /// The first line that can be selected, from this line on in this direction.
     fn pick_at(&self, place: usize, step: isize) -> Option<Pick> {
         let mut place = Some(place);
         while let Some(line) = place.and_then(|place| self.lines.get(place)) {
@@ -300,7 +301,7 @@ impl State {
         None
     }
 
-    /// Selects what stands so many lines further, or the last there is.
+    /// Moves the selection by this many lines, at most to the last one.
     pub fn step(&mut self, by: isize) {
         let last = self.lines.len().saturating_sub(1);
         let from = self.place().unwrap_or(0);
@@ -328,7 +329,7 @@ impl State {
         }
     }
 
-    /// Selects the next session that needs an answer or a look, after the selected one.
+    /// Selects the next session that needs attention, after the selected one.
     pub fn next_need(&mut self, step: isize) {
         let needs: Vec<SessionId> = self.listed().filter(|row| row.need == Need::You).map(|row| row.id).collect();
         let now = needs.iter().position(|id| Some(Pick::Session(*id)) == self.picked);
@@ -350,14 +351,14 @@ impl State {
         })
     }
 
-    /// The lines that are seen.
+    /// The visible lines.
     pub fn seen(&self) -> &[Line] {
         let height = usize::from(self.areas().list.height);
         let end = (self.top + height).min(self.lines.len());
         self.lines.get(self.top..end).unwrap_or_default()
     }
 
-    /// The sessions that are seen.
+    /// The visible sessions.
     pub fn seen_rows(&self) -> impl Iterator<Item = &Row> {
         self.seen().iter().filter_map(|line| match line {
             Line::Session(id) => self.rows.get(id),
@@ -365,7 +366,7 @@ impl State {
         })
     }
 
-    /// Keeps what is selected in view, with the head of its group where that is the line before.
+    /// Keeps the selected line in view, and the head of its group if that is the line before.
     pub fn settle(&mut self) {
         let height = usize::from(self.areas().list.height);
         if height == 0 {
@@ -389,7 +390,7 @@ impl State {
         self.settle();
     }
 
-    /// The first row says what there is, the last what can be done.
+    /// The first row is the header, the last row shows what can be done.
     pub fn areas(&self) -> Areas {
         let (rows, columns) = self.size;
         let body = Rect::new(0, 1.min(rows), columns, rows.saturating_sub(2));
@@ -401,7 +402,7 @@ impl State {
             return Areas { list: body, rule: nothing, preview: nothing };
         }
         if columns < TWO_COLUMNS {
-            // The list has what it needs, and at most a half.
+            // The list has the rows that it needs, at most half of them.
             let needed = u16::try_from(self.lines.len()).unwrap_or(u16::MAX).max(3);
             let height = needed.min(body.height / 2);
             let list = Rect { height, ..body };

@@ -140,7 +140,7 @@ fn an_answer_is_bound_to_the_question_that_was_shown() {
 fn words_that_are_typed_into_a_panel_never_become_keys_of_the_list() {
     let mut state = state(&[asking(1, "one", "rm -r build")], (20, 60));
     type_into(&mut state, b"xno plea");
-    // Somebody else answers it meanwhile.
+    // The question is answered elsewhere meanwhile.
     state.put([Row::of_view(&view(1, "one", Phase::Working))]);
     assert!(type_into(&mut state, b"se, try something else\r").is_empty());
     assert!(matches!(state.mode, Mode::Answer(_)), "it is closed by the person");
@@ -296,12 +296,12 @@ fn two_slashes_search_and_a_command_is_run_only_after_it_was_shown() {
     assert!(shown(&mut state).iter().any(|row| row.contains("ostler adopt 0f")));
     assert!(type_into(&mut state, b"\r").is_empty());
     assert!(shown(&mut state).iter().any(|row| row.contains("run: ostler adopt 0f? y / n")));
-    // What is pasted answers nothing.
+    // Pasted text answers nothing.
     assert!(type_into(&mut state, b"\x1b[200~y\x1b[201~").is_empty());
     let effects = type_into(&mut state, b"y");
     assert!(matches!(&effects[..], [Effect::Work(Work::Adopt(id))] if id == "0f"), "{effects:?}");
     assert!(matches!(state.mode, Mode::List));
-    // An answer to an earlier question changes nothing.
+    // The result of an earlier query changes nothing.
     type_into(&mut state, b"//zebra");
     hear(&mut state, vec![hit(Next::Doctor)]);
     assert!(matches!(&state.mode, Mode::Search(searching) if searching.hits.is_empty()));

@@ -1,5 +1,6 @@
-//! What is done to sessions, beside the dashboard: a verb may take as long as a session takes to end, and keys must not wait for it.
-//! Each runs in a thread with an engine of its own; what came of it is told through a pipe that the dashboard waits on.
+//! What is done to sessions, in other threads: a verb may take as long as a session takes to end, and keys must not
+//! wait for it. Each verb runs in a thread with an engine of its own. Its result is sent through a channel, and a
+//! socket wakes the dashboard.
 
 use super::input::Verb;
 use super::keys::Work;
@@ -22,17 +23,17 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What came of a verb.
+/// The result of a verb.
 pub struct Done {
     pub work: Work,
-    /// What was said while it was being done.
+    /// What was shown while it was being done.
     pub busy: String,
     pub said: std::result::Result<String, String>,
-    /// A session that has begun, to be selected.
+    /// A session that was started, to be selected.
     pub begun: Option<SessionId>,
 }
 
-/// Those that work on something.
+/// The threads that do the verbs.
 pub struct Workers {
     sender: Sender<Done>,
     receiver: Receiver<Done>,
@@ -48,7 +49,7 @@ impl Workers {
         Ok(Workers { sender, receiver, waker, woken })
     }
 
-    /// Readable when something is done.
+    /// Readable when a verb is done.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }
@@ -58,21 +59,21 @@ impl Workers {
         Ok(self.waker.try_clone()?)
     }
 
-    /// What is done, without waiting.
+    /// The verbs that are done, without waiting.
     pub fn done(&mut self) -> Vec<Done> {
         let mut buffer = [0; 64];
         while matches!(self.woken.read(&mut buffer), Ok(1..)) {}
         self.receiver.try_iter().collect()
     }
 
-    /// Begins to do this. `called`: the sessions it is done to, in words. Says what is being done meanwhile.
+    /// Starts a verb. `called`: the sessions it is done to, in words. Returns what to show meanwhile.
     pub fn start(&self, work: Work, called: &str) -> Result<String> {
         let busy = busy_words(&work, called);
         let (sender, mut waker, words) = (self.sender.clone(), self.waker.try_clone()?, busy.clone());
         let perform = move || {
             let mut begun = None;
             let said = perform(work.clone(), &mut begun).map_err(|failure| failure.to_string());
-            // The dashboard may be gone; then nobody needs to know.
+            // Errors are ignored: the dashboard may be gone.
             let _ = sender.send(Done { work, busy: words, said, begun });
             let _ = waker.write(&[1]);
         };
@@ -158,7 +159,7 @@ fn perform(work: Work, begun: &mut Option<SessionId>) -> Result<String> {
         }
         Work::Adopt(native_id) => {
             engine.config.needs_for_launch()?;
-            // As the command does it: it was in a terminal before, and is there again.
+            // As the command does it: the conversation was in a terminal before, and continues in one.
             let request = Adopt {
                 name: None,
                 mode: Mode::Terminal,
@@ -184,10 +185,10 @@ fn perform(work: Work, begun: &mut Option<SessionId>) -> Result<String> {
     }
 }
 
-/// Notices on the way are about files and leftovers; the list shows what became of the session.
+/// Notices are about files and leftovers; the list shows what happened to the session.
 fn ignore(_: Notice) {}
 
-/// A message to one that has ended continues it.
+/// A message to a session that has ended resumes it.
 fn send(engine: &Engine, place: &Place, text: &str) -> Result<String> {
     let said = if engine.view_without_last(place)?.ended {
         engine.config.needs_for_launch()?;
@@ -225,7 +226,7 @@ fn stop(engine: &Engine, place: &Place) -> Result<String> {
     })
 }
 
-/// Does it to each of these, all of them whatever happens to one, and says what came of it in one line.
+/// Does something to each of these sessions, also when it fails for one, and says the results in one line.
 fn each(engine: &Engine, of: &[SessionId], mut one: impl FnMut(&Place) -> Result<String>) -> Result<String> {
     let mut done = Vec::new();
     let mut failed = Vec::new();
@@ -253,7 +254,7 @@ fn each(engine: &Engine, of: &[SessionId], mut one: impl FnMut(&Place) -> Result
     }
 }
 
-/// `~` at the beginning is the home folder, as a shell has it.
+/// `~` at the beginning is the home folder, as in a shell.
 fn without_tilde(folder: &str) -> PathBuf {
     let folder = folder.trim();
     let home = || variable("HOME").filter(|home| !home.is_empty());

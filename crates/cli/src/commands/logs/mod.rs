@@ -1,6 +1,6 @@
 //! `ostler logs`: the conversation, or what a command printed.
 //!
-//! * [`sink`]: which lines of it are shown, and how.
+//! * [`sink`]: which lines are shown, and how.
 
 mod sink;
 
@@ -60,7 +60,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// A conversation that is not a session's.
+/// The log of a conversation that belongs to no session.
 fn foreign(context: &Context, args: &Logs, word: &str, wanted: Wanted) -> Result<Code> {
     let mut shown = Shown::new(context.style, args.json, Sink::new(wanted));
     if let Some(most) = args.lines {
@@ -77,7 +77,7 @@ fn foreign(context: &Context, args: &Logs, word: &str, wanted: Wanted) -> Result
     Ok(Code::Succeeded)
 }
 
-/// Shows what is there, or the end of it.
+/// Shows the log so far, or its end.
 fn begin(log: &mut Log<'_>, args: &Logs, shown: &mut Shown) -> Result<()> {
     let (since, ended) = (shown.sink.wanted.since, !args.follow);
     let Some(most) = args.lines else {
@@ -117,7 +117,7 @@ struct Shown {
     json: bool,
     talk: Talk,
     sink: Sink,
-    /// What went wrong while something was printed.
+    /// The first error while printing.
     failed: Option<Failure>,
 }
 
@@ -126,7 +126,7 @@ impl Shown {
         Shown { style, json, talk: Talk::new(style, window()), sink, failed: None }
     }
 
-    /// What was shown so far is forgotten; only the last so many lines of what comes are kept.
+    /// Forgets what was collected so far; of what comes next, only the last `most` lines are kept.
     fn begin_again(&mut self, most: usize) {
         self.sink.keep_last(most);
         self.talk = Talk::new(self.style, window());

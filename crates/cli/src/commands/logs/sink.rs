@@ -1,5 +1,5 @@
-//! Where the lines of a log go: to the screen at once, or first through what was asked for. A pattern leaves lines out, a time
-//! is put before each, and of a past only the last lines are kept.
+//! Where the lines of a log go: to the screen at once, or first through what was asked for. `--grep` leaves lines out,
+//! a time is put before each line, and of the past only the last lines are kept.
 
 use crate::exit::{Failure, Result};
 use crate::follow::{err, out};
@@ -10,12 +10,12 @@ use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// What is wanted of each line.
+/// What was asked for.
 #[derive(Debug, Default)]
 pub struct Wanted {
     pub pattern: Option<Regex>,
     pub timestamps: bool,
-    /// Things from before that are left out, as far as their time is known.
+    /// Entries from before this time are left out, as far as their time is known.
     pub since: Option<Timestamp>,
 }
 
@@ -28,15 +28,15 @@ pub fn pattern(text: &str, ignore_case: bool) -> Result<Regex> {
 
 pub struct Sink {
     pub wanted: Wanted,
-    /// Only the last lines of what comes now; `None`: all.
+    /// Keeps only the last lines of what comes; `None`: everything is printed.
     tail: Option<Tail>,
-    /// Lines whose ends have not come yet, of both streams.
+    /// The unfinished lines of both streams.
     begun: [Begun; 2],
     /// The last time that was known.
     at: Option<Timestamp>,
 }
 
-/// Each stream has its own end.
+/// The last lines, separately for each stream.
 struct Tail {
     most: usize,
     lines: [VecDeque<Vec<u8>>; 2],
@@ -54,15 +54,15 @@ impl Sink {
         Sink { wanted, tail: None, begun: <[Begun; 2]>::default(), at: None }
     }
 
-    /// From here on only the last so many lines are kept, until [`Sink::print_tail`]. What was kept so far is forgotten.
+    /// From now on only the last `most` lines are kept, until [`Sink::print_tail`]. What was kept so far is dropped.
     pub fn keep_last(&mut self, most: usize) {
         self.tail = Some(Tail { most, lines: <[VecDeque<Vec<u8>>; 2]>::default(), seen: [0, 0] });
         self.begun = <[Begun; 2]>::default();
         self.at = None;
     }
 
-    /// Whether what is kept is the end of the log: of each stream everything has come, or more than is kept. Then the first
-    /// line that is kept is whole, too.
+    /// Whether what is kept is the end of the log: of each stream everything was read, or more lines than are kept.
+    /// Then the first kept line is complete, too.
     pub fn has_the_end(&self, all: All) -> bool {
         let Some(Tail { most, seen: [out, err], .. }) = &self.tail else {
             return true;
@@ -88,12 +88,12 @@ impl Sink {
         Ok(())
     }
 
-    /// Whether text can go through as it is, also a line that is not whole.
+    /// Whether text can be printed as it is, even when a line is not complete.
     pub fn is_plain(&self) -> bool {
         self.tail.is_none() && self.wanted.pattern.is_none() && !self.wanted.timestamps
     }
 
-    /// Whether something of this time is asked for. What has no time is as old as what came before it.
+    /// Whether an entry of this time was asked for. An entry without a time counts as old as the one before it.
     pub fn wants(&mut self, at: Option<Timestamp>) -> bool {
         self.at = at.or(self.at);
         match (self.wanted.since, self.at) {
@@ -103,7 +103,7 @@ impl Sink {
         }
     }
 
-    /// Text of this time, in lines; the last one may be yet to end.
+    /// Text of this time, in lines; the last line may be unfinished.
     pub fn text(&mut self, side: Side, at: Option<Timestamp>, text: &[u8]) -> Result<()> {
         if self.is_plain() {
             return write(side, text);
@@ -121,7 +121,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The lines that are not whole will not get longer any more.
+    /// Ends the unfinished lines: nothing more will come.
     pub fn end_lines(&mut self) -> Result<()> {
         for side in [Side::Out, Side::Err] {
             if !self.begun[side as usize].text.is_empty() {
@@ -146,7 +146,7 @@ impl Sink {
         self.line(side, line)
     }
 
-    /// An object, which is a line of its own. The pattern is looked for in its texts.
+    /// An object, which is a line of its own. The pattern is searched in its texts.
     pub fn object(&mut self, mut object: Value, at: Option<Timestamp>) -> Result<()> {
         if let Some(pattern) = &self.wanted.pattern
             && !any_text(&object, &|text| pattern.is_match(text))
@@ -180,7 +180,7 @@ fn write(side: Side, text: &[u8]) -> Result<()> {
     }
 }
 
-/// A time as it stands before a line: in UTC, to the second.
+/// The time before a line: in UTC, to the second.
 fn prefix(at: Option<Timestamp>) -> String {
     match at {
         Some(at) => at.strftime("%Y-%m-%dT%H:%M:%SZ ").to_string(),
@@ -188,7 +188,7 @@ fn prefix(at: Option<Timestamp>) -> String {
     }
 }
 
-/// A line without our own colours: a pattern is about what is read.
+/// A line without our own colours: a pattern is matched with the text that a person reads.
 fn plain(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;

@@ -1,6 +1,7 @@
-//! `ostler ls`, and `ostler` alone: what there is, made for eyes on a terminal and for scripts on a pipe.
+//! `ostler ls`, and `ostler` alone: the list of sessions, as a table for people on a terminal and for scripts on a
+//! pipe.
 //!
-//! * `table`: how they are shown. `watch`: again whenever something changes.
+//! * `table`: how they are shown. `watch`: shows them again whenever something changes.
 
 mod table;
 mod watch;
@@ -42,7 +43,7 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// Not a mistake as such: there may be sessions of an agent that is configured no more.
+/// Not an error: there may be sessions of an agent that is no longer configured.
 pub fn suggest_agents(context: &Context, typed: &[String]) {
     for word in typed {
         if let Some(meant) = nearest_agent(context, word).filter(|meant| *meant != word) {

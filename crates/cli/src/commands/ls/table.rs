@@ -1,4 +1,4 @@
-//! The list for eyes: one line for each session, whatever the width of the window.
+//! The list for people: one line for each session, whatever the width of the window.
 
 use super::tilde;
 use crate::exit::Result;
@@ -23,7 +23,8 @@ use ostler_jobs::fan;
 use std::collections::HashMap;
 use unicode_width::UnicodeWidthStr;
 
-/// Below this many columns there is none for ids: what has no name is called by its id, with its title behind that.
+/// Below this many columns there is no column for ids: a session without a name is shown by its id, followed by its
+/// title.
 const ROOM_FOR_IDS: usize = 64;
 
 const MARK: Column = Column { head: "", min: 1, max: 1, spare: 0 };
@@ -41,7 +42,7 @@ const REST: [Column; 6] = [
 #[derive(Clone, Copy)]
 pub struct Look {
     pub style: Style,
-    /// That of the window, if there is one.
+    /// The width of the window, if there is one.
     pub width: Option<usize>,
 }
 
@@ -56,15 +57,15 @@ pub struct Row {
     cells: Vec<Cell>,
     /// Which cell is its name.
     name: usize,
-    /// Who asks, and what.
+    /// The name of the session that asks, and its question.
     asks: Option<(String, Shown)>,
     /// It has not ended.
     pub runs: bool,
-    /// Where it stands below others.
+    /// Its relation to the job above it.
     family: Family,
 }
 
-/// What a job and its children are known by.
+/// What relates a job and its children.
 #[derive(Default)]
 struct Family {
     id: Option<SessionId>,
@@ -75,7 +76,7 @@ struct Family {
 /// Jobs with very many children, of which only those that run are shown.
 const FOLDED: [&str; 2] = ["loop", "worker"];
 
-/// Each child of a job stands below it, the oldest first.
+/// Lists each child of a job below the job, the oldest first.
 fn below_their_jobs(listed: Vec<Row>, all: bool) -> Vec<Row> {
     let jobs: HashMap<SessionId, bool> =
         listed.iter().filter_map(|row| Some((row.family.id?, FOLDED.contains(&row.family.job.as_deref()?)))).collect();
@@ -92,7 +93,7 @@ fn below_their_jobs(listed: Vec<Row>, all: bool) -> Vec<Row> {
         }
     }
     let mut rows = Vec::new();
-    // A job may be the child of another one.
+    // A job may itself be the child of a job.
     let mut waiting: Vec<(usize, Row)> = others.into_iter().rev().map(|row| (0, row)).collect();
     while let Some((depth, mut row)) = waiting.pop() {
         if let Some(name) = row.cells.get_mut(row.name).filter(|_| depth > 0) {
@@ -105,7 +106,7 @@ fn below_their_jobs(listed: Vec<Row>, all: bool) -> Vec<Row> {
     rows
 }
 
-/// What `fan` has started came from the session that it is a copy of, and stands below the job.
+/// The parent of a session that `fan` has started is the session that it is a copy of; it is listed below the job.
 fn copies_belong_to_their_job(engine: &Engine, listed: &mut [Row]) {
     let fans: Vec<SessionId> = listed
         .iter()
@@ -113,7 +114,7 @@ fn copies_belong_to_their_job(engine: &Engine, listed: &mut [Row]) {
         .filter_map(|row| row.family.id)
         .collect();
     for job in fans {
-        // One whose steps cannot be read stands alone.
+        // A job whose steps cannot be read is listed without children.
         let Ok(begun) = engine.begun_by_job(job) else { continue };
         for row in listed.iter_mut().filter(|row| row.family.id.is_some_and(|id| begun.contains(&id))) {
             row.family.parent = Some(job);
@@ -121,7 +122,8 @@ fn copies_belong_to_their_job(engine: &Engine, listed: &mut [Row]) {
     }
 }
 
-/// The sessions that are asked for. Their rows are made where they are looked at: by several threads when there are many.
+/// The sessions that were asked for. Their rows are made where the sessions are read: in several threads when there are
+/// many.
 pub fn find(engine: &Engine, wanted: &Wanted, look: Look) -> Result<Found<Row>> {
     let (ids, style) = (look.has_ids(), look.style);
     let mut found = list::find_and(engine, wanted, |one| match one {
@@ -140,7 +142,7 @@ pub fn text(found: Found<Row>, Look { style, width }: Look) -> String {
     columns.extend(ids.then_some(ID));
     columns.extend(REST);
     if let (false, Some(width), Some(name)) = (ids, width, columns.iter_mut().find(|column| column.head == "NAME")) {
-        // An id and enough of the title behind it to tell what it is about, before there is anything else.
+        // Room for an id and enough of the title to show what it is about, before any other column gets room.
         const OTHERS: usize = 29;
         name.min = width.saturating_sub(OTHERS).clamp(name.min, 18);
     }
@@ -162,7 +164,7 @@ pub fn text(found: Found<Row>, Look { style, width }: Look) -> String {
     text
 }
 
-/// What a session asks, in a line below a table that has no room for it.
+/// What a session asks, in a line below a table that has no room for the question.
 fn question((who, shown): &(String, Shown), width: usize) -> String {
     let head = cut(&ostler_screen::printable(&format!("? {who}: ")), width / 2);
     let room = width.saturating_sub(head.width());
@@ -199,7 +201,7 @@ fn row(view: &View, ids: bool, style: Style) -> Row {
     let agent = agent_name(view);
     let name = match ids {
         true => view.title.clone(),
-        // Only the id says which one it is; the title says what it is about.
+        // Only the id identifies the session; the title says what it is about.
         false => view.name.clone().unwrap_or_else(|| format!("{} {}", view.id, view.title)),
     };
     let mut cells = vec![Cell::painted(mark, style, paint)];
@@ -228,7 +230,7 @@ fn damaged_row(damaged: &Damaged, ids: bool, style: Style) -> Row {
     Row { cells, name: 1 + usize::from(ids), asks: None, runs: false, family: Family::default() }
 }
 
-/// Colour is state; the mark says the same without colour.
+/// The colour shows the state; the mark shows the same without colour.
 fn paint(mark: &str) -> fn(Style, &str) -> String {
     match mark {
         "?" | "!" => Style::yellow,
@@ -247,7 +249,7 @@ fn last(view: &View) -> Cell {
     }
 }
 
-/// What stands behind a session in a list.
+/// What is shown after a session in a list.
 pub enum Doing {
     /// It asks this.
     Asks(Shown),
@@ -255,7 +257,7 @@ pub enum Doing {
     Says(String),
 }
 
-/// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
+/// What a person needs first: what is wrong, what it asks, how long it has been quiet, what it said last.
 pub fn doing(view: &View) -> Doing {
     let said = view.last.clone().or_else(|| failure(view)).unwrap_or_default();
     let text = match (&view.alarm, &view.asking) {
@@ -291,7 +293,7 @@ pub fn waits_words(view: &View) -> Option<String> {
     let waits = view.waits.as_ref().filter(|_| view.state == Phase::Queued)?;
     let StartWhen { at, after, queue, .. } = &waits.when;
     let mut words = Vec::new();
-    // What stands in a queue has nothing else to wait for any more.
+    // A session that is in a queue has nothing else to wait for any more.
     if waits.place.is_none() {
         words.extend(after.iter().map(|one| match one.outcome {
             Some(Kind::Succeeded) => format!("waits for {}", one.id),
@@ -307,16 +309,16 @@ pub fn waits_words(view: &View) -> Option<String> {
     Some(words.join(", "))
 }
 
-/// After so long a start without an answer is worth a word.
+/// After this time a start without an answer is mentioned.
 const NO_ANSWER_S: u64 = 30;
 
-/// Its program has not opened the conversation, for so long that it may not speak the protocol.
+/// The program has not opened the conversation for so long that it may not speak the protocol.
 pub fn no_answer(view: &View) -> Option<String> {
     let seconds = view.no_answer_s.filter(|seconds| view.state == Phase::Starting && *seconds >= NO_ANSWER_S)?;
     Some(format!("no answer for {}; is it an ACP agent?", age(seconds.cast_signed())))
 }
 
-/// The running turn only waits for the model's server.
+/// The running turn is only waiting for the model's server.
 pub fn is_retrying(view: &View) -> bool {
     view.retrying.is_some() && view.state == Phase::Working
 }
@@ -325,7 +327,7 @@ pub fn retry_words(now: &RetryingNow) -> String {
     format!("retrying: {}", now.words())
 }
 
-/// Why the last turn of a session that goes on failed, when the agent said nothing of it.
+/// Why the last turn of a running session failed, when the agent said nothing about it.
 fn failure(view: &View) -> Option<String> {
     let turn = view.last_turn.as_ref().filter(|turn| turn.verdict == Verdict::Failed && !view.ended)?;
     turn.reason.clone()
@@ -345,7 +347,7 @@ pub fn place(view: &View) -> String {
     }
 }
 
-/// A command is known by its program.
+/// A command is shown by the name of its program.
 pub fn agent_name(view: &View) -> String {
     if let Some(kind) = &view.job {
         return kind.clone();

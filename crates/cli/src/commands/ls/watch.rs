@@ -1,5 +1,5 @@
-//! `ostler ls --watch`: the list again whenever something changes. While anything runs its times are brought up to date once
-//! a second; while nothing does, nothing is done.
+//! `ostler ls --watch`: the list, drawn again whenever something changes. While a session runs, the times are updated
+//! once a second; otherwise nothing wakes this process without a change.
 
 use super::table::{self, Look, Row};
 use crate::context::Context;
@@ -13,10 +13,10 @@ use ostler_tui::terminal::{self, Signal, Signals};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// While a duration is on the screen it has to move.
+/// A duration on the screen has to be updated.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A screen of its own, without a cursor; and back.
+/// The alternate screen, without a cursor; and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
@@ -32,7 +32,7 @@ pub fn run(context: &Context, wanted: &Wanted) -> Result<()> {
 
 fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Signals) -> Result<()> {
     loop {
-        // Watch first, look afterwards: what happens in between wakes us.
+        // Watch first, look afterwards: what happens in between wakes this process.
         changes.watch_all(&context.engine)?;
         let (rows, columns) = terminal::size(std::io::stdout()).unwrap_or((24, 80));
         let look = Look { style: context.style, width: Some(usize::from(columns)) };
@@ -51,8 +51,8 @@ fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Si
     }
 }
 
-/// The lines for which there is room, and a last line about those that are left out. Behind the heading and a line for each
-/// session stand lines with questions and remarks.
+/// The lines for which there is room, and a last line about those that are left out. The text has the heading, a line
+/// for each session, and then lines with questions and remarks.
 fn fitting(text: &str, sessions: usize, room: usize) -> (Vec<&str>, Option<String>) {
     let lines: Vec<&str> = text.lines().collect();
     if lines.len() <= room {
@@ -66,7 +66,7 @@ fn fitting(text: &str, sessions: usize, room: usize) -> (Vec<&str>, Option<Strin
     (lines[..shown].to_vec(), Some(format!("… {left_out}; enlarge the window, or list all: ostler ls")))
 }
 
-/// One whole frame at once, so that nothing flickers.
+/// Writes a whole frame at once, so that nothing flickers.
 fn draw(found: Found<Row>, look: Look, room: usize) -> Result<()> {
     let sessions = found.listed.len();
     let text = match sessions {

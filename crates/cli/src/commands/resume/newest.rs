@@ -1,5 +1,5 @@
-//! `ostler resume` without an id: the newest conversations that could go on. A person at a terminal chooses; a script that
-//! pipes is told what the newest is, and resumes nothing by accident.
+//! `ostler resume` without an id: the newest conversations that can be continued. A person at a terminal chooses one.
+//! Without a terminal it is an error that names the newest, so that a script resumes nothing by accident.
 
 use crate::commands::ls::tilde;
 use crate::context::Context;
@@ -12,7 +12,7 @@ use ostler_engine::list::{Listed, list};
 use ostler_engine::process::now;
 use std::io::IsTerminal;
 
-/// So many are offered.
+/// How many are offered.
 const OFFERED: usize = 5;
 
 pub fn choose(context: &Context) -> Result<String> {

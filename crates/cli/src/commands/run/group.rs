@@ -1,4 +1,5 @@
-//! `ostler run --on` and `--matrix`: a group of sessions for one task. What cannot work is refused before any of them starts.
+//! `ostler run --on` and `--matrix`: a group of sessions for one task. What cannot work is refused before any of them
+//! starts.
 
 use super::later;
 use super::words::{labels, nearest_agent, prompt};
@@ -33,11 +34,11 @@ pub fn run(context: &Context, mut args: Run) -> Result<Code> {
     job_follow::to_the_end(context, &place)
 }
 
-/// Who is in the group is known when the command returns: `group:NAME` means all of them from then on. A group that starts later has no
-/// member until then; `group:NAME` means its job.
+/// Waits until all sessions of the group are started: from then on `group:NAME` means all of them. A group that starts
+/// later has no members until then, and `group:NAME` means its job.
 fn until_all_started(context: &Context, place: &Place, spec: &Group) -> Result<()> {
     let engine = &context.engine;
-    // Subscribe first, look afterwards: what happens in between wakes us.
+    // Subscribe first, look afterwards: what happens in between wakes this process.
     let mut watch = SessionWatch::new(place)?;
     loop {
         let view = engine.view_without_last(place)?;
@@ -50,10 +51,10 @@ fn until_all_started(context: &Context, place: &Place, spec: &Group) -> Result<(
     }
 }
 
-/// What is asked for, checked.
+/// The checked request.
 fn request(context: &Context, args: &mut Run) -> Result<(Group, Launch)> {
     let engine = &context.engine;
-    // The group itself waits for a time and for other sessions, and each of its sessions for a slot.
+    // The group itself waits for a time and for other sessions; each of its sessions waits for a slot.
     let mut start = later::start(context, args)?;
     engine.check_start(&start)?;
     let queue = start.take_queue();
@@ -127,12 +128,12 @@ fn members(context: &Context, args: &Run) -> Result<Vec<Member>> {
     }
 }
 
-/// Refuses a name that is not that of an agent.
+/// Refuses a name that is not the name of an agent.
 pub fn check_agent_name(context: &Context, name: &str) -> Result<()> {
     unknown_agent(context, name).map_or(Ok(()), |words| Err(Failure::usage(words)))
 }
 
-/// What is wrong with the name of an agent, if anything is.
+/// What is wrong with the name of an agent, if anything.
 fn unknown_agent(context: &Context, name: &str) -> Option<String> {
     let engine = &context.engine;
     let known = match engine.config.own_agent(name) {

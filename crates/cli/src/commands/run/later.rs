@@ -1,4 +1,4 @@
-//! When a session starts that does not start at once: `--queue`, `--at`, `--after`.
+//! `--queue`, `--at`, `--after`: when a session starts that does not start at once.
 
 use crate::args::Run;
 use crate::context::Context;
@@ -18,8 +18,8 @@ pub fn start(context: &Context, args: &mut Run) -> Result<StartLater> {
     Ok(StartLater { at, after, queue, priority: args.priority.unwrap_or(0) })
 }
 
-/// What `--queue [NAME]` asks for. A word behind it that is no queue but an agent, or that cannot be a name because of its white space,
-/// is what it would be without the option: an agent, or a prompt.
+/// What `--queue [NAME]` asks for. The word after it may not be a queue: the name of an agent, or text with white
+/// space, means the same as without the option, an agent or a prompt.
 fn queue(context: &Context, args: &mut Run) -> Result<Option<String>> {
     let Some(name) = args.queue.take() else { return Ok(None) };
     let usual = || Some(DEFAULT_QUEUE.to_owned());

@@ -32,10 +32,10 @@ pub fn run(context: &Context, mut args: Run) -> Result<Code> {
         return group::run(context, args);
     }
     let mut request = words::request(context, &mut args)?;
-    // What is refused because of a mistake in config.toml is told once.
+    // What is refused because of a mistake in config.toml is reported once, by the refusal.
     context.engine.check_start(&request.start)?;
     context.warn();
-    // A recording says everything itself.
+    // A recording contains all its messages.
     if !recorded::is_player(&request.agent) {
         request.prompt = request.prompt.map(with_piped).transpose()?;
     }
@@ -51,7 +51,7 @@ pub fn run(context: &Context, mut args: Run) -> Result<Code> {
     after_start(context, &place, &session, watching)
 }
 
-/// Puts away and deletes what is old, as config.toml wants it. It never fails the command.
+/// Archives and deletes old sessions, as set in config.toml. Its errors do not fail the command.
 fn sweep(context: &Context, started: SessionId) {
     let said = |done: &str, count: usize, setting: &str| {
         if count > 0 {
@@ -67,9 +67,10 @@ fn sweep(context: &Context, started: SessionId) {
     }
 }
 
-/// Refuses to start in the background what nobody could find again: its id cannot be printed, and it has no name.
+/// Refuses to start a session in the background that could not be found again: its id cannot be printed, and it has no
+/// name.
 pub fn check_that_it_can_be_found(watching: Watching, name: Option<&str>) -> Result<()> {
-    if watching.detach && name.is_none() && ostler_engine::process::nobody_reads_output() {
+    if watching.detach && name.is_none() && ostler_engine::process::output_has_no_reader() {
         let words = "standard output is closed, so the session id cannot be printed; open it, or add --name NAME";
         return Err(Failure::usage(words));
     }
@@ -80,7 +81,7 @@ pub fn check_that_it_can_be_found(watching: Watching, name: Option<&str>) -> Res
 #[derive(Clone, Copy, Debug)]
 pub struct Watching {
     pub detach: bool,
-    /// A person is there who can answer questions.
+    /// A person can answer questions here.
     pub attended: bool,
     pub output: Option<Output>,
 }
@@ -91,7 +92,7 @@ impl Watching {
         Watching { detach, attended, output }
     }
 
-    /// Whether somebody is there, or nobody waits for its end: then it may take as long as it takes.
+    /// Whether the session waits at a usage limit: a person is present, or no command waits for its end.
     pub fn waits_at_limit(self) -> bool {
         self.detach || self.attended
     }
@@ -102,8 +103,8 @@ impl Watching {
     }
 }
 
-/// Leaves a session that has just been started to itself, or shows it. One that is kept for further messages is opened for a
-/// person: that is where they are typed.
+/// Prints the id of a session that has just been started, or shows the session. A session that is kept for further
+/// messages is opened for a person, who types them there.
 pub fn after_start(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
     if watching.detach {
         say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} is running", place.id))?;

@@ -1,8 +1,10 @@
-//! What is piped into `run AGENT PROMPT` goes to the agent after the prompt, as in `git diff | ostler run AGENT "review"`.
+//! What is piped into `run AGENT PROMPT` goes to the agent after the prompt, as in
+//! `git diff | ostler run AGENT "review"`.
 //!
-//! Standard input is read to its end. A pipe that was only inherited (from a CI runner, over ssh, inside an agent's tool)
-//! may stay open and empty for ever, so after a few seconds of silence it is looked at which processes hold its other end:
-//! when only our parents do, the prompt goes without it. Otherwise something may still come, and we wait; both are said.
+//! Standard input is read to its end. A pipe that was only inherited (from a CI runner, over ssh, inside an agent's
+//! tool) may stay open and empty forever. So after a few seconds without data this checks which processes hold the
+//! other end of the pipe. When only our parents do, the prompt is sent without it. Otherwise something may still come,
+//! and this waits. Both cases are reported.
 
 use super::prompt::{read_all, text, too_long};
 use crate::exit::{Failure, Result};
@@ -46,7 +48,7 @@ fn read_stream() -> Result<Vec<u8>> {
     if bytes.len() > MESSAGE_LIMIT { Err(too_long()) } else { Ok(bytes) }
 }
 
-/// What was piped into us goes to the command itself: it reads on after we have left.
+/// What was piped in goes to the command itself, which reads on after this process has exited.
 pub fn input() -> Result<Option<OwnedFd>> {
     Ok(piped::for_command(std::io::stdin().as_fd())?)
 }

@@ -27,7 +27,7 @@ pub fn read_input() -> Result<String> {
     text(read_all(&mut std::io::stdin().lock(), "standard input")?)
 }
 
-/// Everything up to just past the limit.
+/// Reads everything, but only one byte more than the limit.
 pub fn read_all(from: &mut impl Read, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MESSAGE_LIMIT as u64 + 1)

@@ -24,7 +24,7 @@ pub enum Format {
     /// A command's own output.
     Bytes,
     Conversation,
-    /// The answer when the session ends, or with `each_turn` when a turn does.
+    /// The answer when the session ends, or with `each_turn` at the end of each turn.
     Answer {
         each_turn: bool,
     },
@@ -59,9 +59,9 @@ impl Format {
         Printer::new(engine, place, show, Talk::new(style, columns), talking, Runs::Newest)
     }
 
-    /// Prints what is printed last: when the session has ended, or asks something that cannot be answered here.
+    /// Prints the last output: when the session has ended, or asks something that cannot be answered here.
     pub fn conclude(self, context: &Context, place: &Place, view: &View, printer: &mut Printer) -> Result<()> {
-        // What was said in a turn that failed or was broken off is not an answer.
+        // What was said in a turn that failed or was interrupted is not an answer.
         let outcome = view.outcome.as_ref().filter(|outcome| outcome.kind == Kind::Succeeded);
         let answer = outcome.and_then(|outcome| outcome.text.as_deref());
         match self {

@@ -11,25 +11,26 @@ use ostler_core::fact::Tokens;
 use ostler_core::outcome::{Kind, Outcome, Saved, Source};
 use ostler_core::view::View;
 
-/// The last lines: what was achieved, what was kept and where, and what to do next. `told`: what stands just above them.
+/// The last lines: what was achieved, what was kept and where, and what to do next. `told`: the text printed just above
+/// them.
 pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
     let Some(outcome) = &view.outcome else {
         return Code::Ours;
     };
     let code = Code::of(outcome);
-    // A command's own output is all that a script wants to see of one that went well, or that explained itself. What ostler has
-    // decided, for example that it never starts, it cannot have explained.
+    // After a command that succeeded, or explained its failure, a script gets only the command's own output. The
+    // command cannot have explained what ostler has decided, for example that it never starts.
     let explained = outcome.exit_code.is_some() && outcome.source != Source::Ostler;
     let plain = outcome.kind == Kind::Succeeded || !style.colour && explained;
     let silent = !converses(view) && plain && outcome.left.is_empty();
     if !silent {
-        // Nobody is left to be told when standard error is gone.
+        // Errors are ignored: when standard error is gone, there is no place to report them.
         let _ = err(summary(view, outcome, style, told).as_bytes());
     }
     code
 }
 
-/// A command, also one that a person has given a name, has neither turns nor a conversation.
+/// A command has neither turns nor a conversation, also when it is an agent of config.toml.
 fn converses(view: &View) -> bool {
     view.native_id.is_some()
         || ostler_engine::installed::find(&view.agent).is_some_and(|agent| agent.name() != "command")

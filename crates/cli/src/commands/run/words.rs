@@ -16,7 +16,7 @@ use ostler_engine::{Error, Launch, installed};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Whom the words name, and the words that are left for it.
+/// The agent that the words name, and the remaining words.
 struct Named<'a> {
     agent: &'a str,
     kind: Kind,
@@ -29,7 +29,7 @@ enum Kind {
     Command,
     /// A command of config.toml, with or without a terminal.
     OwnCommand(Mode),
-    /// It speaks a protocol, and never has a terminal.
+    /// It is used through a protocol, and never has a terminal.
     Protocol,
 }
 
@@ -55,8 +55,8 @@ pub fn request(context: &Context, args: &mut Run) -> Result<Launch> {
     Ok(request)
 }
 
-/// What `-w [NAME]` asks for. A word behind it that is an agent, or that cannot be a name because of its white space, is what it
-/// would be without the option: an agent, or a prompt.
+/// What `-w [NAME]` asks for. The word after it may not be a name: the name of an agent, or text with white space,
+/// means the same as without the option, an agent or a prompt.
 fn worktree(context: &Context, args: &mut Run) -> Result<Option<Asked>> {
     let Some(name) = args.worktree.take() else { return Ok(None) };
     let base = args.base.clone();
@@ -100,7 +100,7 @@ fn named_request(args: &Run, named: &Named<'_>) -> Result<Launch> {
     Ok(Launch { agent, mode: Some(mode), prompt, arguments, ..Launch::default() })
 }
 
-/// A recording brings along everything that a person would say.
+/// A recording contains everything that a person would say.
 fn recording(args: &Run, file: &str) -> Result<Launch> {
     if args.words.len() > 1 || args.file.is_some() || args.model.is_some() || args.terminal {
         return Err(Failure::usage(
@@ -120,7 +120,7 @@ fn recording(args: &Run, file: &str) -> Result<Launch> {
     Ok(Launch { agent, prompt, further: messages.collect(), arguments, ..Launch::default() })
 }
 
-/// The first word is an agent only if it names one; nothing before `--` means a command.
+/// The first word is an agent only if it is the name of one; with no word before `--` it is a command.
 fn named<'a>(context: &'a Context, args: &'a Run) -> Result<Named<'a>> {
     if let Some(own) = own_agent(context, args)? {
         return Ok(own);
@@ -157,7 +157,7 @@ fn named<'a>(context: &'a Context, args: &'a Run) -> Result<Named<'a>> {
     }
 }
 
-/// The agent of config.toml that is meant: named first, or the default one, which is for prompts.
+/// The agent of config.toml that is meant: the first word, or the default agent, which is for prompts.
 fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Result<Option<Named<'a>>> {
     let config = &context.engine.config;
     if let [first, words @ ..] = args.words.as_slice()
@@ -191,7 +191,7 @@ pub fn nearest_agent<'a>(context: &'a Context, word: &str) -> Option<&'a str> {
 }
 
 /// A single word that is nearly the name of an agent is not sent to the default agent as a prompt, which costs money,
-/// unless a person says so.
+/// unless a person confirms it.
 fn confirm_prompt(context: &Context, args: &Run, words: &[String], agent: &str) -> Result<()> {
     let Some((word, meant)) = words.first().and_then(|word| Some((word, nearest_agent(context, word)?))) else {
         return Ok(());
@@ -211,8 +211,8 @@ fn confirm_prompt(context: &Context, args: &Run, words: &[String], agent: &str) 
     if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(refused) }
 }
 
-/// A prompt behind `--`, where arguments for the agent are: the only word there, with white space in it, when nothing else
-/// is a prompt. An argument is a flag or one word; `--flag=some text` stays an argument.
+/// A prompt after `--`, where arguments for the agent are: the only word there, with white space in it, when there is
+/// no other prompt. An argument is a flag or one word; `--flag=some text` stays an argument.
 fn prompt_behind_dashes<'a>(args: &'a Run, words: &[String]) -> Option<&'a str> {
     match args.arguments.as_slice() {
         [only] if words.is_empty() && args.prompt.is_none() && args.file.is_none() => {
@@ -222,7 +222,7 @@ fn prompt_behind_dashes<'a>(args: &'a Run, words: &[String]) -> Option<&'a str> 
     }
 }
 
-/// What the agent is to be told: one word, `-p TEXT`, a file, or what is piped in.
+/// The prompt: one word, `-p TEXT`, a file, or what is piped in.
 pub fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
     Ok(match (words, &args.prompt, &args.file) {
         ([_, more, ..], _, _) => {
@@ -239,7 +239,7 @@ pub fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
     })
 }
 
-/// Only what an agent says can be told apart from everything else.
+/// `--output` is only for agents: only an agent's messages can be told apart from its other output.
 fn check_output(args: &Run, mode: Mode, is_command: bool) -> Result<()> {
     match args.output {
         Some(_) if is_command => Err(Failure::usage("--output is only for agents; remove it")),

@@ -1,10 +1,10 @@
-//! The family of a session as a small tree: where it comes from, itself, and what came from it.
+//! The family of a session as a small tree: its parent, itself, and its children.
 
 use crate::commands::ls::state_word;
 use ostler_core::view::View;
 use ostler_engine::show::Family;
 
-/// One line for each; nothing for a session without relatives.
+/// One line for each session; nothing for a session without relatives.
 pub fn lines(family: &Family, view: &View) -> Vec<String> {
     let mut lines = Vec::new();
     let mut indent = "";

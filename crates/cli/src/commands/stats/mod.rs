@@ -1,4 +1,4 @@
-//! `ostler stats`: turns, time, tokens and money by day, agent and folder, over all sessions, archived ones as well.
+//! `ostler stats`: turns, time, tokens and money by day, agent and folder, over all sessions, including archived ones.
 
 mod table;
 
@@ -16,7 +16,7 @@ use ostler_engine::process::now;
 use ostler_engine::stats::{self, Sum};
 use serde_json::{Value, json};
 
-/// How far back it goes unless told.
+/// How far back it goes by default.
 const DAYS: i64 = 30;
 
 pub fn run(context: &Context, args: &Stats) -> Result<Code> {
@@ -52,7 +52,7 @@ pub fn run(context: &Context, args: &Stats) -> Result<Code> {
     let tables = shown.iter().map(|by| table::Table {
         by: *by,
         rows: rows(*by, &found).to_vec(),
-        // One of several is kept short.
+        // One table among several is kept short.
         most: if shown.len() > 1 { table::SHORT } else { usize::MAX },
     });
     crate::say::text(&table::render(
@@ -89,7 +89,7 @@ fn as_json(found: &stats::Stats, shown: &[By], since: Option<Timestamp>) -> Valu
     all
 }
 
-/// What stands before a row: days and agents as they are, folders as people write them.
+/// The heading of a row: days and agents as they are, the home folder as `~`.
 fn heading(by: By, key: &str) -> String {
     match by {
         By::Day | By::Agent => key.to_owned(),

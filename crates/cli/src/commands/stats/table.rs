@@ -1,5 +1,5 @@
-//! The tables of `ostler stats`, with a bar for the time of each row. What does not fit into the window is left out, the least
-//! important first; on a pipe the bars are plain signs.
+//! The tables of `ostler stats`, with a bar for the time of each row. Columns that do not fit into the window are left
+//! out, the least important first; on a pipe the bars are ASCII characters.
 
 use super::heading;
 use crate::args::By;
@@ -12,9 +12,9 @@ use ostler_engine::stats::Sum;
 use ostler_tui::cut_front;
 use unicode_width::UnicodeWidthStr;
 
-/// So many rows are shown of one table among several.
+/// How many rows are shown of one table among several.
 pub const SHORT: usize = 10;
-/// How wide a bar is at most, and how wide it must be to tell anything.
+/// The largest width of a bar, and the smallest that shows anything.
 const BAR: usize = 24;
 const SHORTEST_BAR: usize = 6;
 /// How much of a row's heading is shown at least.
@@ -25,11 +25,12 @@ const PIPE: usize = 100;
 pub struct Table {
     pub by: By,
     pub rows: Vec<(String, Sum)>,
-    /// At most so many.
+    /// At most this many rows.
     pub most: usize,
 }
 
-/// A column between the heading and the bar. Those with a higher number go first when there is no room.
+/// A column between the heading and the bar. When there is no room, the columns with the highest number are left out
+/// first.
 struct Column {
     title: &'static str,
     leaves: u8,
@@ -84,7 +85,7 @@ fn joined(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
 }
 
 fn one(table: &Table, style: Style, width: usize, unicode: bool) -> String {
-    // Of days the newest count, of everything else the largest.
+    // Of days the newest are shown, of everything else the largest.
     let hidden = table.rows.len().saturating_sub(table.most);
     let rows = match table.by {
         By::Day => &table.rows[hidden..],
@@ -141,7 +142,8 @@ fn one(table: &Table, style: Style, width: usize, unicode: bool) -> String {
     text
 }
 
-/// A bar in proportion, to an eighth of a column where there are signs for that. Whatever is not nothing has a mark.
+/// A bar in proportion, to an eighth of a column where there are characters for that. Any value above 0 has at least a
+/// mark.
 fn bar(value: u64, most: u64, width: usize, unicode: bool) -> String {
     if value == 0 || width == 0 {
         return String::new();
@@ -160,7 +162,7 @@ fn number(count: u64) -> String {
     if count == 0 { "-".to_owned() } else { count.to_string() }
 }
 
-/// `950`, `12.3k`, `4.5M`: tokens are many.
+/// `950`, `12.3k`, `4.5M`: numbers of tokens are large.
 fn short(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits of it are shown")]
     let scaled = |unit: f64| count as f64 / unit;

@@ -2,14 +2,14 @@
 
 use ostler_core::outcome::{Kind, Outcome, Saved, Source};
 
-/// How a session that `stop` has ended came to its end.
+/// How a session ended that `stop` has stopped.
 pub fn ended(outcome: &Outcome) -> String {
     if !by_request(outcome) {
         return format!("ended by itself: {}{} ({})", outcome.kind.word(), and_saved(outcome.saved), outcome.cause);
     }
     let turn = match (outcome.kind, outcome.saved) {
         (Kind::Stopped, Saved::NotApplicable) => String::new(),
-        // Where the turns of an agent cannot be seen, whether one was running is not known either.
+        // Where the turns of an agent cannot be seen, it is also unknown whether a turn was running.
         (Kind::Stopped, Saved::Verified) if outcome.source != Source::Agent => "; its conversation is saved".to_owned(),
         (Kind::Stopped, Saved::Unverified) if outcome.source != Source::Agent => {
             "; it is not proven that its conversation is saved".to_owned()
@@ -26,7 +26,7 @@ pub fn ended(outcome: &Outcome) -> String {
     format!("stopped{turn}{}", remarks(&outcome.cause))
 }
 
-/// How one that had ended before anyone asked came to its end.
+/// How a session ended that had ended before the request.
 pub fn had_ended(outcome: &Outcome) -> String {
     match by_request(outcome) {
         true => format!("had already been {}", ended(outcome)),
@@ -46,7 +46,7 @@ fn and_saved(saved: Saved) -> &'static str {
     }
 }
 
-/// What a cause says beyond who stopped it: that it had to be killed, or that a limit was hit.
+/// What a cause says in addition to who stopped the session: that it had to be killed, or that a limit was reached.
 fn remarks(cause: &str) -> String {
     cause.split_once("; ").map(|(_, rest)| format!("; {rest}")).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! `ostler up --watch`: a table with a line for each job, drawn again whenever something changes. Without a terminal, one line for
-//! each change.
+//! `ostler up --watch`: a table with a line for each job, drawn again whenever something changes. Without a terminal,
+//! one line for each change.
 
 use crate::commands::job_follow;
 use crate::commands::looping::failure;
@@ -20,7 +20,7 @@ use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// While a duration is on the screen it has to move.
+/// A duration on the screen has to be updated.
 const TICK: Duration = Duration::from_secs(1);
 
 pub fn to_the_end(context: &Context, place: &Place, spec: &Up) -> Result<Code> {
@@ -33,7 +33,7 @@ pub fn to_the_end(context: &Context, place: &Place, spec: &Up) -> Result<Code> {
     let mut drawn = 0;
     let signals = Signals::take(&wanted)?;
     loop {
-        // Watch first, look afterwards: what happens in between wakes us.
+        // Watch first, look afterwards: what happens in between wakes this process.
         changes.watch_all(engine)?;
         let view = engine.view_without_last(place)?;
         drawn = draw(&rows(engine, place, spec).map_err(failure)?, drawn)?;
@@ -41,7 +41,7 @@ pub fn to_the_end(context: &Context, place: &Place, spec: &Up) -> Result<Code> {
             if outcome.kind != Kind::Lost {
                 return Ok(Code::of(outcome));
             }
-            // Driver, holder and keeper were killed together. The job goes on where its record says.
+            // Driver, holder and keeper were killed together. The job continues from its record.
             engine.resume_once(place, Resume::default(), &mut say::notice)?;
             continue;
         }
@@ -59,7 +59,7 @@ pub fn to_the_end(context: &Context, place: &Place, spec: &Up) -> Result<Code> {
     }
 }
 
-/// Draws over what was drawn before; how many lines there are now.
+/// Draws over what was drawn before; returns how many lines there are now.
 fn draw(jobs: &[Row], before: usize) -> Result<usize> {
     let columns = terminal::size(std::io::stdout()).map_or(80, |(_, columns)| usize::from(columns));
     let text = table(jobs);

@@ -23,7 +23,7 @@ impl State {
         self.begin == Begin::Queued
     }
 
-    /// Its terminal takes messages, it has told.
+    /// The agent has reported that its terminal accepts messages.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.process.input() == Some(Input::Ready)
@@ -40,7 +40,7 @@ impl State {
         matches!(self.process, Process::Exited(_))
     }
 
-    /// How the process ended, when it has, and when there was one.
+    /// How the process ended, if there was one and it has ended.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.process.exited().and_then(|exited| exited.exit())
@@ -66,13 +66,13 @@ impl State {
         }
     }
 
-    /// What was found still running after its process had ended.
+    /// The processes that were found still running after its process had ended.
     #[must_use]
     pub fn left(&self) -> &[String] {
         self.process.exited().map_or(&[], |exited| &exited.left)
     }
 
-    /// What it left behind was killed.
+    /// The processes that it left running were killed.
     #[must_use]
     pub fn force_cleared(&self) -> bool {
         self.process.exited().is_some_and(|exited| matches!(exited.tree, Tree::Told { forced: true, .. }))
@@ -95,25 +95,25 @@ impl State {
         self.mail.fed.as_ref().map(|fed| fed.message)
     }
 
-    /// From where on the newest message is looked for, when it was typed.
+    /// The position from which the newest message is looked for, when it was typed.
     #[must_use]
     pub fn typed(&self) -> Typed {
         self.mail.fed.as_ref().map_or_else(Typed::default, |fed| fed.typed)
     }
 
-    /// How many messages wait: also the one that is being typed, until it is known to have arrived.
+    /// How many messages wait. The one that is being typed counts until it is known to have arrived.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let typing = self.feeding().is_some() && self.plan.mode() == Mode::Terminal;
         self.mail.queue.len() + usize::from(typing)
     }
 
-    /// Questions that nobody has answered, oldest first.
+    /// Questions that are not answered yet, oldest first.
     #[must_use]
     pub fn asks(&self) -> &[Ask] {
         match &self.process {
             Process::Running { turn: Some(turn), .. } => &turn.asks,
-            // A job has no turns that anything tells of, and asks by a request.
+            // A job reports no turns, and asks by a request.
             Process::Running { turn: None, .. } => &self.questions,
             Process::Starting | Process::Exited(_) => &[],
         }
@@ -134,7 +134,7 @@ impl State {
         match &self.process {
             Process::Starting => None,
             Process::Running { turn, .. } => turn.as_ref().map(|turn| turn.began_ms),
-            // The process of one that is told at its exit had this turn only.
+            // A turn that is reported at the exit of its process was the only turn of that process.
             Process::Exited(exited) => exited.started_ms,
         }
         .filter(|ms| *ms > 0)
@@ -146,7 +146,7 @@ impl State {
         self.last_turn.as_ref().map(|turn| &turn.end)
     }
 
-    /// When that was, or when it turned out that there will be none; milliseconds since boot.
+    /// When that turn ended, or when it turned out that there will be none; milliseconds since boot.
     pub(in crate::life) fn turn_ended_ms(&self) -> u64 {
         let refused_ms = match &self.conversation {
             Conversation::Refused { at_ms, .. } => *at_ms,
@@ -155,19 +155,19 @@ impl State {
         self.last_turn.as_ref().map_or(0, |turn| turn.at_ms).max(refused_ms)
     }
 
-    /// Output is held, and why.
+    /// Why output is paused, while it is.
     #[must_use]
     pub fn held(&self) -> Option<&Held> {
         self.output.held.as_ref()
     }
 
-    /// A line without end that the output breaks off in, as far as that has been understood.
+    /// A line that is too long and has no end yet, if it comes after what has been decoded.
     #[must_use]
     pub fn within_line(&self) -> Option<LongLine> {
         self.output.long_line.filter(|line| line.start >= self.output.understood)
     }
 
-    /// Whether a turn is under way, of an agent that tells of its turns; also one whose end nobody has read yet.
+    /// Whether a turn is under way, for an agent that reports its turns. A turn whose end has not been read yet counts.
     pub(super) fn has_turn(&self) -> bool {
         match &self.process {
             Process::Starting => false,
@@ -184,7 +184,7 @@ impl State {
         }
     }
 
-    /// A turn is only expected: its message was typed, and nothing has told yet that the agent took it for one.
+    /// A turn is only expected: its message was typed, and the agent has not reported yet that it began a turn.
     #[must_use]
     pub fn turn_is_unconfirmed(&self) -> bool {
         self.has_turn() && !self.turn_is_confirmed()
@@ -196,7 +196,7 @@ impl State {
         self.spending.tokens_before(self.run)
     }
 
-    /// Whether the agent is at work: between a message and its end-of-turn, or for a command as long as it lives.
+    /// Whether the agent is working: between a message and its end-of-turn, or for a command as long as it runs.
     #[must_use]
     pub fn turn_running(&self) -> bool {
         match self.plan.channel {
@@ -205,9 +205,9 @@ impl State {
         }
     }
 
-    /// The message of a turn whose process ended before it, if that was its end. The agent's transcript decides whether it
-    /// was taken in. What was typed into a terminal was typed, whatever became of it; what somebody interrupted was
-    /// broken off on purpose.
+    /// The message of a turn that was cut off by the end of its process. The agent's transcript decides whether the
+    /// message was taken. Not for a message that was typed into a terminal: it was typed, whatever the agent did with
+    /// it. Not for a turn that was interrupted: that was on purpose.
     #[must_use]
     pub fn without_answer(&self) -> Option<Message> {
         self.without_answer_fed().map(|fed| fed.message)
@@ -219,8 +219,8 @@ impl State {
         self.mail.fed.as_ref().filter(|_| cut_off && self.plan.channel != Channel::Tty(Tty::Hooks))
     }
 
-    /// The same of a session that would go on. When the process was killed, the next one is given the message. When it exited
-    /// by itself, the next one would do the same: then the session ends, and the message waits for `resume`.
+    /// The same for a session that would continue. When the process was killed, the next one is given the message. When
+    /// it exited by itself, the next one would do the same: then the session ends, and the message waits for `resume`.
     #[must_use]
     pub fn died_with(&self) -> Option<Message> {
         let killed = self.exit().is_some_and(|exit| exit.code.is_none());
@@ -228,13 +228,13 @@ impl State {
         self.without_answer().filter(|message| goes_on && (!killed || self.mail.taken_back != Some(message.n)))
     }
 
-    /// A turn runs, by the agent's own word.
+    /// The agent has reported the turn that runs.
     #[must_use]
     pub fn turn_is_told(&self) -> bool {
         self.turn_running() && !self.turn_is_unconfirmed()
     }
 
-    /// Whether the running turn is to be broken off: somebody said so, or wants the session to end at once.
+    /// Whether the running turn is to be interrupted: that was requested, or the session is to end at once.
     #[must_use]
     pub fn breaks_off(&self) -> bool {
         let stop_interrupts =
@@ -246,19 +246,19 @@ impl State {
     pub(crate) fn end_requested(&self) -> bool {
         self.steps.any()
             || (self.interrupt.sent_ms().is_some() && self.stop.is_some())
-            // A machine that shuts down tells the agent itself, and perhaps before it tells us.
+            // A machine that shuts down tells the agent itself, perhaps before it tells us.
             || (self.stop.is_some() && self.exit().is_some_and(Exit::is_by_request))
-            // Between two processes there is none to push.
+            // Between two processes there is none that could be ended.
             || (self.may_continue() && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms()))
     }
 
-    /// It had to be killed although it was asked to leave.
-    pub(crate) fn wants_kill_explained(&self) -> bool {
+    /// Whether the outcome has to explain a kill: the stop request did not ask for one.
+    pub(crate) fn kill_needs_explanation(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.how != StopHow::Kill)
     }
 
-    /// The process has done what it was there for: its turn is over, and either it takes no second one, or nothing waits
-    /// and nobody asked to keep it. Or it never will do anything, because its conversation does not open.
+    /// The process has finished its work: its turn is over, and either it takes no second turn, or no message waits and
+    /// it was not asked to stay. Or it will never do anything, because its conversation does not open.
     #[must_use]
     pub fn is_done(&self) -> bool {
         if matches!(self.conversation, Conversation::Refused { .. }) {
@@ -276,24 +276,24 @@ impl State {
         }
     }
 
-    /// The session goes on although its process has ended: for the next message there will be another.
+    /// The session continues although its process has ended: the next message gets another process.
     #[must_use]
     pub fn goes_on_without_process(&self) -> bool {
-        // One that ended before it took its message would do so again.
+        // A process that ended before it took its message would do so again.
         let took_a_message = self.turns_of_run > 0 && !self.process.exited().is_some_and(|exited| exited.unheard);
         let wanted = self.plan.keep || !self.mail.queue.is_empty();
         self.takes_one_turn() && self.stop.is_none() && self.handover.is_none() && took_a_message && wanted
     }
 
-    /// Its process has ended with its only turn, and how that went is yet to be read from its last words. Until then the
-    /// session works; it goes on afterwards.
+    /// Its process has ended with its only turn, and how that turn went is still to be read from the last output. Until
+    /// then the session is working; it continues afterwards.
     #[must_use]
-    pub fn awaits_last_words(&self) -> bool {
+    pub fn awaits_last_output(&self) -> bool {
         let wanted = self.plan.keep || !self.mail.queue.is_empty();
         self.takes_one_turn() && self.stop.is_none() && self.turn_running() && wanted
     }
 
-    /// What is missing in its output, when something is.
+    /// What is missing in its output, if anything is.
     #[must_use]
     pub fn missing_output(&self) -> Option<String> {
         let dropped = self.output.trimmed + self.output.trimmed_err;
@@ -304,7 +304,7 @@ impl State {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// The word for it in `ls`.
+    /// The state that `ls` shows.
     #[must_use]
     pub fn phase(&self) -> Phase {
         if self.outcome.is_some() {
@@ -337,7 +337,7 @@ impl State {
         }
     }
 
-    /// Other processes may follow this one without anybody asking.
+    /// Other processes may follow this one automatically.
     fn may_continue(&self) -> bool {
         self.takes_one_turn() || (self.has_exited() && (self.plan.rules.restart.is_some() || self.wait.is_some()))
     }

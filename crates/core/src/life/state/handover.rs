@@ -1,7 +1,9 @@
-//! At a usage limit another agent may continue (`on_limit: agent`): the process leaves, another session is started, and this one ends.
+//! At a usage limit another agent may continue (`on_limit: agent`): the process exits, another session is started, and
+//! this one ends.
 //!
-//! Three things happen, each noted once: the id of the other session is reserved (`handing_over`), that session is started
-//! (`handed_over`) or cannot be (`not_handed_over`), and this one ends as failed, with a cause that names it.
+//! Three things happen, each noted once: the id of the other session is reserved (`handing_over`), the other session is
+//! started (`handed_over`) or cannot be started (`not_handed_over`), and this one ends as failed, with a cause that
+//! names the other.
 
 use super::State;
 use crate::id::SessionId;
@@ -12,12 +14,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handover {
     pub agent: String,
-    /// The session in which it does, once there is an id for it.
+    /// The session in which that agent continues, once an id is reserved for it.
     pub id: Option<SessionId>,
     pub result: Option<Continues>,
 }
 
-/// What became of it.
+/// The result of a handover.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Continues {
     Yes,
@@ -50,14 +52,14 @@ impl State {
         pending && self.stop.is_none() && self.outcome.is_none()
     }
 
-    /// Something has to be done for it now that its process is gone. What is reserved may exist: that is found out even when the
-    /// session is to stop.
+    /// Whether the handover needs a step now that the process is gone. A session whose id is reserved may already
+    /// exist: that is found out even when this session is to stop.
     pub(in crate::life) fn wants_handover(&self) -> bool {
         let begun = |handover: &Handover| handover.result.is_none() && (self.stop.is_none() || handover.id.is_some());
         self.outcome.is_none() && self.handover.as_ref().is_some_and(begun)
     }
 
-    /// What the outcome says of it.
+    /// What the outcome says about the handover.
     pub(crate) fn handover_in_words(&self) -> Option<String> {
         let Handover { agent, id, result } = self.handover.as_ref()?;
         match (result.as_ref()?, id) {

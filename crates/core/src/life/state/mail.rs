@@ -1,9 +1,10 @@
-//! Messages: those that wait, the newest one that was given to the agent, and those of which nothing is known.
+//! Messages: those that wait, the newest one that was given to the agent, and those of which it is unknown whether the
+//! agent took them.
 
 use crate::record::Written;
 use serde::{Deserialize, Serialize};
 
-/// A message that was accepted: its number, and where it stands in the inbox.
+/// A message that was accepted: its number, and its position in the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub n: u64,
@@ -15,8 +16,8 @@ pub struct Message {
 pub struct Mail {
     /// How many were ever accepted.
     pub accepted: u64,
-    /// The highest number that was ever given to an agent. Whatever the journal has lost, none up to it is given again unless it was
-    /// returned.
+    /// The highest number of a message that was ever given to an agent. Even if lines of the journal are lost, no
+    /// message up to this number is given again unless it was returned.
     #[serde(default)]
     pub given: u64,
     /// Those that wait, in the order in which they will be delivered.
@@ -25,12 +26,12 @@ pub struct Mail {
     pub waits: Option<String>,
     /// The newest one that was given to this run's process: it began the newest turn.
     pub fed: Option<Fed>,
-    /// Those that their process ended with, and of which nothing tells whether the agent took them.
+    /// Messages whose process ended, and of which it is unknown whether the agent took them.
     pub maybe_delivered: Vec<Message>,
-    /// The one that an earlier run ended with, before its turn was over.
+    /// The message of an earlier run that ended before the turn was over.
     pub unanswered: Option<Unanswered>,
-    /// The one that was last taken back from a process that died with it. None is given again and again to processes that
-    /// die of it.
+    /// The message that was last taken back from a process that died with it. It prevents a message from being given
+    /// again and again to processes that die because of it.
     pub(super) taken_back: Option<u64>,
 }
 
@@ -38,7 +39,7 @@ pub struct Mail {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fed {
     pub message: Message,
-    /// From where on it is looked for, when it was typed.
+    /// The position from which it is looked for, when it was typed.
     pub typed: Typed,
     pub given: Given,
     pub(super) delivery: Delivery,
@@ -46,7 +47,8 @@ pub struct Fed {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Delivery {
-    /// It is being put in. The one before it counts again if it turns out that this one was never sent.
+    /// The message is being put in. The message before it is the newest again if it turns out that this one was never
+    /// sent.
     UnderWay { before: Option<Box<Fed>> },
     Delivered {
         /// Milliseconds since boot.
@@ -54,7 +56,7 @@ pub(super) enum Delivery {
     },
 }
 
-/// A message that was given to a process that ended with it.
+/// A message that was given to a process that ended before the turn was over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
     pub message: Message,
@@ -73,7 +75,7 @@ pub struct Given {
     pub written: Option<Written>,
 }
 
-/// From where on a typed message is looked for: what was there before may have the same words.
+/// The position from which a typed message is looked for: a message before it may have the same words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Typed {
     /// The length of the transcript.
@@ -86,7 +88,7 @@ impl Mail {
     pub(super) fn accept(&mut self, message: Message, first: bool) {
         self.accepted = self.accepted.max(message.n);
         if message.n <= self.given {
-            // The line of the journal that said so first cannot be read: it was found in the inbox once more.
+            // The journal line that accepted it first cannot be read, so it was found in the inbox once more.
             return;
         }
         if first {
@@ -117,12 +119,12 @@ impl Mail {
     pub(super) fn was_delivered(&mut self, n: u64, at_ms: u64) {
         self.waits = None;
         self.given = self.given.max(n);
-        // It still waits when the line cannot be read that says that it was given.
+        // It still waits if the journal line cannot be read that says that it was given.
         self.queue.retain(|waiting| waiting.n != n);
         self.fed = self.fed.take().map(|fed| fed.delivered(at_ms));
     }
 
-    /// The message that was being typed was never sent: the one before it is the newest again.
+    /// The message that was being typed was never sent: the message before it is the newest again.
     pub(super) fn unsend(&mut self) {
         self.waits = None;
         self.fed = self.fed.take().and_then(|fed| match fed.delivery {
@@ -131,7 +133,7 @@ impl Mail {
         });
     }
 
-    /// The agent never took it: it is the next one.
+    /// The agent never took this message: it is the next one to be given.
     pub(super) fn take_back(&mut self, message: Message) {
         self.unanswered = None;
         self.taken_back = Some(message.n);
@@ -139,7 +141,7 @@ impl Mail {
         self.queue.insert(0, message);
     }
 
-    /// It is not this run's any more: it waits again, or somebody has found out what became of it.
+    /// The message does not belong to this run any more: it waits again, or it is known whether the agent took it.
     pub(super) fn forget_fed(&mut self, n: u64) {
         self.fed = self.fed.take().filter(|fed| fed.message.n != n);
     }
@@ -174,7 +176,7 @@ impl Mail {
         }
     }
 
-    /// What the next run takes over; the message that this one died with waits for an answer there.
+    /// What the next run takes over. A message with which this run died waits for an answer there.
     pub(super) fn for_next_run(self, unanswered: Option<Unanswered>) -> Mail {
         Mail { waits: None, fed: None, unanswered: unanswered.or(self.unanswered), ..self }
     }

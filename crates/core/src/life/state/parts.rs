@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Conversation {
     /// Its opening is under way.
     Opening {
-        /// It takes longer than it may.
+        /// It takes longer than allowed.
         no_answer: bool,
     },
     Open,
@@ -57,36 +57,36 @@ impl Stop {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keepers {
     pub starts: u32,
-    /// Pid and start time of the one that came last.
+    /// Pid and start time of the newest one.
     pub newest: Option<(i32, u64)>,
 }
 
 /// How far output has been understood and kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Output up to here has been folded in.
+    /// Output up to here has been decoded and taken into the state.
     pub understood: u64,
-    /// A line behind that which is too long already.
+    /// A line after that position which is already too long.
     pub long_line: Option<LongLine>,
     /// Where the output of the newest turn begins; when that is over, where it ended.
     pub turn_begins: u64,
     /// Standard error has been read for retries up to here.
     pub err_read: u64,
-    /// The oldest output up to here was dropped, and of standard error.
+    /// The oldest output up to here was dropped; `trimmed_err` is the same for standard error.
     pub trimmed: u64,
     pub trimmed_err: u64,
-    /// Why output is held, while it is.
+    /// Why output is paused, while it is.
     pub held: Option<Held>,
 }
 
-/// A line in an agent's output that is too long to read: where it begins, and how far it has no end.
+/// A line in an agent's output that is too long to read: where it begins, and up to where no end was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongLine {
     pub start: u64,
     pub to: u64,
 }
 
-/// Why output is not moved, and what a person can do.
+/// Why output is paused, and what a person can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     pub why: String,

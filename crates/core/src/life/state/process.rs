@@ -4,14 +4,14 @@ use super::turn::{Turn, TurnAtExit};
 use crate::outcome::Exit;
 use serde::{Deserialize, Serialize};
 
-/// What only a process has that is in this phase is in the phase.
+/// The phase of a process. Each phase has the data that exists only in that phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Process {
     Starting,
     Running {
         /// Milliseconds since boot.
         started_ms: u64,
-        /// The turn that it works on, as far as it tells of turns.
+        /// The turn that it works on, as far as it reports turns.
         turn: Option<Turn>,
         input: Input,
     },
@@ -23,7 +23,7 @@ pub enum Process {
 pub enum Input {
     #[default]
     Open,
-    /// Its terminal takes messages, it has told.
+    /// The agent has reported that its terminal accepts messages.
     Ready,
     /// It has been told that no further message comes.
     Ended,
@@ -35,28 +35,28 @@ pub struct Exited {
     pub(super) how: HowExited,
     pub(super) at_ms: u64,
     pub(super) turn: TurnAtExit,
-    /// What was found still running.
+    /// The processes that were found still running.
     pub(super) left: Vec<String>,
     pub(super) tree: Tree,
-    /// It exited by itself without having taken its message: the next one would do the same.
+    /// It exited by itself without having taken its message: the next process would do the same.
     pub(super) unheard: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum HowExited {
     Exit(Exit),
-    /// There was none: why it could not be started.
+    /// There was no process: why it could not be started.
     NeverStarted {
         reason: String,
     },
 }
 
-/// What the process left behind.
+/// What is known of the processes that the process left running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::life) enum Tree {
-    /// Processes may be left, and were not told to go.
+    /// Processes may be left, and were not asked to exit.
     Untold,
-    /// They were told to go, first at this time; by now perhaps killed.
+    /// They were asked to exit, first at this time; with `forced` they were killed since.
     Told { at_ms: u64, forced: bool },
     /// Nothing is left, and all output is collected.
     Empty,
@@ -65,7 +65,7 @@ pub(in crate::life) enum Tree {
 /// What has been done to end the process. Each step may come without the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndSteps {
-    /// When it was asked to leave, as it likes to be asked.
+    /// When it was asked to exit, in the way that its plan says.
     pub asked_ms: Option<u64>,
     /// SIGTERM was sent.
     pub terminated: bool,
@@ -74,7 +74,7 @@ pub struct EndSteps {
 }
 
 impl EndSteps {
-    /// Whether any was taken.
+    /// Whether any step was taken.
     #[must_use]
     pub fn any(self) -> bool {
         self.asked_ms.is_some() || self.terminated || self.killed
@@ -91,7 +91,7 @@ impl Process {
         .filter(|ms| *ms > 0)
     }
 
-    /// The program of a process that has waited until now.
+    /// The process has waited until now, and starts its program.
     pub(super) fn begins(&mut self, now_ms: u64) {
         match self {
             Process::Running { started_ms, .. } => *started_ms = now_ms,
@@ -121,7 +121,8 @@ impl Process {
         }
     }
 
-    /// More is known of its input. An input that has ended stays so, and that of a process that does not run is of no interest.
+    /// Notes what is known of its input. An input that has ended stays ended, and a process that does not run has no
+    /// input.
     pub(super) fn input_becomes(&mut self, now: Input) {
         match self {
             Process::Running { input: input @ (Input::Open | Input::Ready), .. } => *input = now,
@@ -137,7 +138,7 @@ impl Process {
         }
     }
 
-    /// The process is gone. A turn that it worked on has lost its questions and retries.
+    /// The process is gone. The questions and retries of its turn are dropped.
     pub(super) fn exit(&mut self, how: HowExited, at_ms: u64) {
         let turn = match self {
             Process::Running { turn: Some(turn), .. } => TurnAtExit::Unfinished { confirmed: turn.confirmed },
@@ -168,7 +169,7 @@ impl Exited {
 }
 
 impl Tree {
-    /// What is left is told to go, or killed. The first time counts.
+    /// The processes that are left were asked to exit, or killed. The first time is kept.
     pub(super) fn tell(&mut self, now_ms: u64, forced: bool) {
         match self {
             Tree::Untold => *self = Tree::Told { at_ms: now_ms, forced },

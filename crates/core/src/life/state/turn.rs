@@ -1,4 +1,4 @@
-//! The turns of a run: the one that is worked on, and the interrupt that may break it off.
+//! The turns of a run: the one that is worked on, and the interrupt that may end it.
 
 use crate::fact::{Ask, Retry, TurnEnd};
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 /// A turn that a running process works on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// The agent has told of it. Until then its message was typed, and may turn out to have been none to the agent.
+    /// The agent has reported the turn. Until then its message was only typed, and perhaps the agent did not treat it
+    /// as a message.
     pub confirmed: bool,
     /// When it began, in milliseconds since boot; 0 when an older version noted it.
     #[serde(default)]
     pub began_ms: u64,
-    /// Questions that nobody has answered, oldest first.
+    /// Questions that are not answered yet, oldest first.
     pub asks: Vec<Ask>,
     pub retrying: Option<Retrying>,
 }
@@ -21,7 +22,7 @@ impl Turn {
         Turn { confirmed, began_ms, asks: Vec::new(), retrying: None }
     }
 
-    /// Some agents do not count, so we do.
+    /// Some agents do not count their attempts, so we do.
     pub(super) fn retry(&mut self, retry: &Retry, now_ms: u64) {
         let before = self.retrying.take();
         self.retrying = Some(Retrying {
@@ -33,7 +34,7 @@ impl Turn {
     }
 }
 
-/// The turn waits for the model's server, which the agent asks again and again.
+/// The turn waits for the model's server: the agent repeats its request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retrying {
     pub reason: String,
@@ -47,11 +48,11 @@ pub struct Retrying {
 /// The newest turn of a process that has exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum TurnAtExit {
-    /// It ended well, or before the process did, or there was none.
+    /// The turn ended well, or before the process did, or there was no turn.
     Over,
-    /// Nothing has told yet how it ended.
+    /// It is not known yet how the turn ended.
     Unfinished { confirmed: bool },
-    /// It ended with the process, and not well: its message may never have been taken in.
+    /// The turn ended with the process, and not well: perhaps the agent never took its message.
     CutOff,
 }
 
@@ -65,10 +66,10 @@ pub(super) struct EndedTurn {
     pub at_limit: bool,
 }
 
-/// Whether the newest turn is to be broken off.
+/// Whether the newest turn is to be interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {
-    /// Who asked for it. A request to end the session needs nobody to ask.
+    /// Who asked for it. `None`: it was not asked for, or it follows from a request to end the session.
     pub by: Option<String>,
     /// For which limit, in words.
     #[serde(default)]
@@ -76,7 +77,7 @@ pub struct Interrupt {
     pub(super) sent: Sent,
 }
 
-/// When the agent was last told to break off a turn.
+/// When the agent was last told to end a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Sent {
     #[default]
@@ -88,7 +89,7 @@ pub(super) enum Sent {
 }
 
 impl Interrupt {
-    /// When the agent was told to break off the newest turn.
+    /// When the agent was told to end the newest turn.
     #[must_use]
     pub fn sent_ms(&self) -> Option<u64> {
         match self.sent {
@@ -97,7 +98,7 @@ impl Interrupt {
         }
     }
 
-    /// When it was last told so in this run, about whichever turn.
+    /// When the agent was last told to end a turn of this run, whichever turn that was.
     #[must_use]
     pub fn last_sent_ms(&self) -> Option<u64> {
         match self.sent {
@@ -110,7 +111,7 @@ impl Interrupt {
         self.sent = Sent::Now { ms };
     }
 
-    /// What was sent so far does not count for what comes now.
+    /// An interrupt that was sent before does not count any more: the next one is sent as well.
     pub(super) fn is_to_be_sent_again(&mut self) {
         if let Sent::Now { ms } = self.sent {
             self.sent = Sent::Before { ms };

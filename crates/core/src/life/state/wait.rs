@@ -1,8 +1,8 @@
-//! Waiting for a usage limit to be reset, and what the session goes on with afterwards.
+//! Waiting for a usage limit to be reset, and how the session continues afterwards.
 //!
-//! A turn that ends at a limit is followed by a wait when the rules say so. Three things then happen, each noted once: the time
-//! comes (`wait_over`), what is said next is put among the messages (`returned`, or `accepted` and `continued`), and that message is
-//! delivered like any other. Messages of people that came meanwhile follow it.
+//! A turn that ends at a limit is followed by a wait when the rules say so. Three things then happen, each noted once:
+//! the time comes (`wait_over`), the message to continue with is added to the messages (`returned`, or `accepted` and
+//! `continued`), and that message is delivered like any other. Messages of people that came meanwhile follow it.
 
 use super::State;
 use crate::fact::{TurnEnd, Verdict};
@@ -24,9 +24,9 @@ pub struct Wait {
 /// How long it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
-    /// Until the clock that people read shows this: seconds since 1970.
+    /// Until the wall clock shows this: seconds since 1970.
     Time { second: i64 },
-    /// Nobody says for how long: until then, in milliseconds since boot.
+    /// It is unknown when the limit is reset: until this time, in milliseconds since boot.
     Pause { ms: u64 },
 }
 
@@ -34,7 +34,7 @@ pub enum Until {
 const PROGRESS_MS: u64 = 60_000;
 
 impl State {
-    /// A turn has ended: whether the session waits now.
+    /// A turn has ended: decides whether the session waits now.
     pub(super) fn wait_after(&mut self, end: &TurnEnd, began_ms: u64, now_ms: u64) {
         let worked =
             end.tokens.is_some_and(|tokens| tokens.output > 0) || now_ms.saturating_sub(began_ms) >= PROGRESS_MS;
@@ -50,7 +50,7 @@ impl State {
             return;
         };
         let pause = Until::Pause { ms: now_ms.saturating_add(limit_pause_ms(self.automatic.continued)) };
-        // A limit that was to be reset by now and was not is asked about the time no more.
+        // If a limit was to be reset at this time before and was not, the time is not trusted again.
         let time = limit.resets_at.filter(|second| self.automatic.reset_at != Some(*second));
         self.automatic.reset_at = limit.resets_at;
         let until = time.map_or(pause, |second| Until::Time { second });
@@ -77,7 +77,8 @@ impl State {
         }
     }
 
-    /// The process has ended. A program that exits by itself in a terminal was left by a person, and does not come back.
+    /// The process has ended. A program that exits by itself in a terminal was quit by a person, and is not started
+    /// again.
     pub(super) fn is_left_by_a_person(&mut self, exit: Exit) {
         if self.plan.mode() == Mode::Terminal && exit.code.is_some() {
             self.wait = None;
@@ -96,24 +97,24 @@ impl State {
         self.wait.is_some() && self.stop.is_none() && self.outcome.is_none()
     }
 
-    /// It waits for so long, and not until a time of day.
+    /// It waits for a length of time, and not until a time of day.
     #[must_use]
     pub fn pauses(&self) -> bool {
         match self.wait.as_ref().filter(|_| self.waits_for_limit()) {
             Some(wait) => !wait.over && matches!(wait.until, Until::Pause { .. }),
-            None => !self.hurries && self.restarts_at_ms().is_some(),
+            None => !self.skips_pause && self.restarts_at_ms().is_some(),
         }
     }
 
     pub(super) fn wait_is_over(&mut self) {
-        self.hurries = self.has_exited();
+        self.skips_pause = self.has_exited();
         if let Some(wait) = &mut self.wait {
             wait.over = true;
         }
         self.end_wait();
     }
 
-    /// What it goes on with is among its messages.
+    /// The message with which it continues is among its messages.
     pub(super) fn is_prepared(&mut self) {
         self.continuation = true;
         self.end_wait();
@@ -126,12 +127,12 @@ impl State {
         }
     }
 
-    /// The wait for a limit is over, and the process has gone meanwhile.
+    /// The wait for a limit is over, and the next run is to begin.
     pub(in crate::life) fn proceeds(&self) -> bool {
         self.proceeds && self.stop.is_none() && !self.mail.queue.is_empty()
     }
 
-    /// Something has to be said before the agent goes on: its newest turn did not end well, and nothing is prepared.
+    /// The agent needs a message before it continues: its newest turn did not end well, and no message is prepared.
     pub(in crate::life) fn lacks_words(&self) -> bool {
         let broken = self.turn_running() || self.last_turn().is_some_and(|end| end.verdict == Verdict::Failed);
         self.plan.speaks().converses() && broken && !self.continuation

@@ -1,7 +1,7 @@
-//! A headless agent as a conversation: what was said above, a line to write below it.
+//! A headless agent as a conversation: what was said, and below it a line to write on.
 //!
-//! Nothing is lost with the terminal: what was sent is durable before it leaves the line, and a line that was not sent
-//! is there again at the next attach.
+//! Nothing is lost with the terminal: a message is durable before it is removed from the line, and a line that was not
+//! sent is there again at the next attach.
 
 mod status;
 
@@ -26,11 +26,11 @@ use ostler_tui::{Buffer, Choose, Conversation, Input, Key, Keys, Rect, Theme, cu
 use status::Status;
 use std::time::Instant;
 
-/// So many rows of what is being written are seen at most, and never more than a third of the window.
+/// At most this many rows of the input are shown, and never more than a third of the window.
 const INPUT_ROWS: u16 = 8;
-/// So many messages that wait are shown.
+/// How many queued messages are shown.
 const QUEUED_ROWS: usize = 3;
-/// To read more than this takes so long that a person wonders.
+/// Reading more than this takes noticeable time, so a notice is shown.
 const LONG: u64 = 16 << 20;
 /// How far the mouse wheel moves.
 const WHEEL_ROWS: usize = 3;
@@ -66,7 +66,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
         queued: (Vec::new(), 0, 0),
     };
     let why = chat.open().and_then(|()| chat.stay());
-    // The terminal is given back first, also when something went wrong.
+    // The terminal is restored first, also when something went wrong.
     chat.close(leaves);
     let view = engine.view(place)?;
     match why? {
@@ -89,7 +89,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
 /// Why the conversation is no longer shown.
 enum Why {
     Left,
-    /// The process is asked to exit, or the person is gone.
+    /// The process is asked to exit, or its terminal is gone.
     Exits,
     Ended,
 }
@@ -107,13 +107,13 @@ struct Chat<'a> {
     status: Status,
     theme: Theme,
     view: View,
-    /// The messages that wait, and how many waited and how many turns were over when they were read.
+    /// The queued messages, and how many were queued and how many turns had ended when they were read.
     queued: (Vec<String>, u32, u32),
-    /// The one that was asked for, until the agent names it.
+    /// The model that was asked for, until the agent names its model.
     model: Option<String>,
     /// How many rows of the window the conversation has.
     conversation_rows: u16,
-    /// The turn that Ctrl-C has ended, by the number of those finished before it.
+    /// The turn that Ctrl-C has interrupted, as the number of turns that ended before it.
     interrupted: Option<u32>,
     /// The question that was open when the line was last edited.
     typed_for: Option<Ask>,
@@ -152,7 +152,7 @@ impl Chat<'_> {
                     Event::Back => self.enter_screen()?,
                     Event::Stop => self.stop()?,
                     Event::Session => {
-                        // The view first: when it says "ended", everything that was said is in the files.
+                        // The view is read first: when it says "ended", everything that was said is in the files.
                         self.view = self.engine.view(self.place)?;
                         self.news()?;
                         self.show_question();
@@ -172,12 +172,12 @@ impl Chat<'_> {
         }
     }
 
-    /// Of several questions the oldest is answered first, and has to be the last on the screen.
+    /// The oldest of several questions is answered first, so it has to be the last on the screen.
     fn show_question(&mut self) {
         self.conversation.asks(self.view.asking.as_ref());
     }
 
-    /// Takes what was said since the last time.
+    /// Reads what was said since the last call.
     fn news(&mut self) -> Result<()> {
         let (conversation, input, answered) = (&mut self.conversation, &mut self.input, &mut self.answered);
         self.reader.read(|item, _| -> Result<()> {
@@ -196,7 +196,7 @@ impl Chat<'_> {
         })
     }
 
-    /// Reads the messages that wait, when there are others than before.
+    /// Reads the queued messages again when they have changed.
     fn read_queued(&mut self) -> Result<()> {
         let (queued, turns) = (self.view.queued, self.view.turns);
         if (queued, turns) != (self.queued.1, self.queued.2) {
@@ -206,7 +206,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Draws what there is to see, as far as it changed, and says when that is no longer true by itself.
+    /// Draws what has changed. Returns when the screen becomes outdated without an event, because a duration is shown.
     fn paint(&mut self) -> Result<Option<Instant>> {
         if self.seat.is_busy() {
             return Ok(None);
@@ -223,7 +223,7 @@ impl Chat<'_> {
             let most = INPUT_ROWS.min((rows / 3).max(1));
             u16::try_from(self.input.height(usize::from(columns), usize::from(most))).unwrap_or(most)
         };
-        // From the bottom up: what can be done, what is written, what the session does, what is to be noticed.
+        // From the bottom up: hints, input, state of the session, notices.
         let mut bottom = rows;
         let mut take = |height: u16| {
             bottom = bottom.saturating_sub(height);
@@ -236,7 +236,7 @@ impl Chat<'_> {
         self.conversation_rows = bottom;
         self.conversation.render(Rect::new(0, 0, columns, bottom), &mut buffer);
         let wide = usize::from(columns);
-        // Over its last row, so that there is as much room for it as at the end.
+        // Drawn over the last row of the conversation, so that the conversation has as many rows as at its end.
         if !self.conversation.follows() {
             let words = if self.conversation.has_news() { " ↓ new text below" } else { " ↓ more below" };
             let line = format!("{:<wide$}", cut(&format!("{words} · Ctrl-End goes there"), wide));
@@ -257,13 +257,13 @@ impl Chat<'_> {
         Ok(Status::lasts(&self.view, now).map(|time| Instant::now() + time))
     }
 
-    /// The terminal is ours, and nothing is known of what it shows.
+    /// Takes over the terminal. What it shows is unknown, so the next frame is drawn in full.
     fn enter_screen(&mut self) -> Result<()> {
         self.frames.forget();
         self.seat.put(frame::ENTER.as_bytes())
     }
 
-    /// Stops as a shell expects it of a program, and goes on when that lets it.
+    /// Suspends the process as a shell expects it of a program, and draws again when the process continues.
     fn stop(&mut self) -> Result<()> {
         self.seat.stop(frame::LEAVE.as_bytes())?;
         self.enter_screen()
@@ -276,7 +276,7 @@ impl Chat<'_> {
             Key::Interrupt | Key::EndOfInput if self.read_only => return Ok(Pressed::Leave),
             Key::EndOfInput if empty => return Ok(Pressed::Leave),
             Key::Interrupt if empty => self.interrupt()?,
-            // It is not lost: the arrow up brings it back.
+            // The line is not lost: the up arrow brings it back.
             Key::Interrupt => self.input.give_up(),
             Key::Enter if !self.read_only => self.enter()?,
             Key::Redraw => self.frames.forget(),
@@ -339,7 +339,7 @@ impl Chat<'_> {
         Ok(Pressed::Stay)
     }
 
-    /// Ctrl-C ends the turn once; it never ends the session.
+    /// Ctrl-C interrupts the turn once; it never ends the session.
     fn interrupt(&mut self) -> Result<()> {
         let busy = match self.view.state {
             Phase::Working | Phase::Running | Phase::Asking | Phase::Starting => true,
@@ -356,7 +356,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Sends the line, or answers with it what the session asks.
+    /// Sends the line, or answers the session's question with it.
     fn enter(&mut self) -> Result<()> {
         let text = self.input.text().to_owned();
         if text.trim().is_empty() {
@@ -364,8 +364,8 @@ impl Chat<'_> {
             self.conversation.to_end();
             return Ok(());
         }
-        // What it asks may have been answered since the line was typed. What was typed for one question is not an answer to
-        // the next, and no message either.
+        // The question may have been answered since the line was typed. What was typed for one question is not an
+        // answer to the next, and not a message either.
         let typed_for = self.typed_for.take();
         self.view = self.engine.view(self.place)?;
         match (&self.view.asking, &typed_for) {
@@ -412,7 +412,7 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// `false`: it was not granted, and the person was told why.
+    /// `false`: the request was refused, and the person was told why.
     fn request(&mut self, kind: RequestKind) -> bool {
         let lasts = matches!(kind, RequestKind::Message { .. });
         let made = if lasts {
@@ -424,7 +424,7 @@ impl Chat<'_> {
             Ok(Answered::Accepted) => return true,
             Ok(Answered::Refused(why)) => why,
             Ok(Answered::Ended(view)) => {
-                // With what was just written down for its next run.
+                // Read again, because the message was just stored for the next run.
                 self.view = self.engine.view(self.place).unwrap_or(*view);
                 return lasts;
             }
@@ -434,7 +434,8 @@ impl Chat<'_> {
         false
     }
 
-    /// Gives the terminal back, with the end of the conversation on it: that can be read and copied when we are gone.
+    /// Restores the terminal, with the end of the conversation on it: it can still be read and copied after this
+    /// process has exited.
     fn close(self, leaves: Leaves) {
         if leaves == Leaves::Nothing {
             return self.seat.close(frame::LEAVE.as_bytes());
@@ -449,7 +450,7 @@ impl Chat<'_> {
     }
 }
 
-/// What a key led to.
+/// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pressed {
     Stay,

@@ -1,4 +1,4 @@
-//! The two lines of ours around what the person writes: above it what the session is and does, below it what can be done.
+//! The two lines around the input: above it what the session is and does, below it what can be done.
 
 use crate::commands::attach::longer;
 use crate::ui::money::rounded;
@@ -12,15 +12,15 @@ use ostler_tui::{Line, Span, Theme, cut, width};
 use std::time::Duration;
 
 pub struct Status {
-    /// How to leave, in words.
+    /// How to detach, in words.
     leave: String,
     read_only: bool,
-    /// Said once, until the next key.
+    /// Shown until the next key.
     notice: Option<String>,
 }
 
 impl Status {
-    /// `inside`: this runs in a session of ours, whose own attach gets the first press of the key.
+    /// `inside`: this process runs inside a session of ours, whose own attach gets the first press of the key.
     pub fn new(leave_key: &str, inside: bool, read_only: bool) -> Status {
         let leave = if inside { format!("{leave_key} twice detaches") } else { format!("{leave_key} detaches") };
         Status { leave, read_only, notice: None }
@@ -34,7 +34,7 @@ impl Status {
         self.notice = None;
     }
 
-    /// What a person should know beside the state.
+    /// What a person should know in addition to the state.
     pub fn notices(&self, view: &View) -> Vec<String> {
         let waits = view.message_waits.as_ref().map(|why| format!("not delivered yet: {why}"));
         let alarm = view.alarm.clone();
@@ -64,7 +64,7 @@ impl Status {
         let state = if used + width(&state) <= columns { state } else { short };
         let mut spans = vec![name, Span::raw(" "), Span::styled(state, state_style(view.state, theme))];
         let mut used: usize = spans.iter().map(|span| width(&span.content)).sum();
-        // The most important come first, and each is left out where it does not fit.
+        // The most important parts come first. A part that does not fit is left out.
         let agent = Some(clean_line(&view.agent));
         let model = model.map(clean_line).filter(|model| *model != view.agent);
         let queued = (view.queued > 0).then(|| format!("{} queued", view.queued));
@@ -79,7 +79,7 @@ impl Status {
         Line::from(spans)
     }
 
-    /// What can be done, the way out first.
+    /// What can be done; how to detach comes first.
     pub fn hints(&self, view: &View, now: Timestamp, columns: usize, theme: Theme) -> Line<'static> {
         let mut parts = vec![self.leave.clone()];
         let mut hint = |text: &str| parts.push(text.to_owned());
@@ -127,13 +127,13 @@ impl Status {
         Line::styled(line, theme.dim())
     }
 
-    /// How long what is shown stays true; `None`: until something happens.
+    /// How long the shown state stays correct; `None`: until the next event.
     pub fn lasts(view: &View, now: Timestamp) -> Option<Duration> {
         stays_true(view.state, view.since, now)
     }
 }
 
-/// The messages that wait, one in a row: the first line of each, and how many more there are.
+/// The queued messages, one per row: the first line of each, and how many more there are.
 pub fn queued_lines(texts: &[String], rows: usize) -> Vec<String> {
     let shown = if texts.len() > rows { rows.saturating_sub(1) } else { rows };
     let first = |text: &String| clean_line(text.trim().lines().next().unwrap_or_default());
@@ -148,7 +148,7 @@ fn seconds(view: &View, now: Timestamp) -> i64 {
     now.duration_since(view.since).as_secs()
 }
 
-/// The state with the time in it, and without. What rests says since when, which needs no clock to stay true.
+/// The state with its time, and without. At rest it says since when, which stays correct as time passes.
 fn state(view: &View, now: Timestamp) -> (String, String) {
     let word = view.state.word().to_owned();
     let with_time = match view.state {

@@ -1,4 +1,4 @@
-//! How a search looks: the hits, below them the selected one with the command that continues it, and the line that is typed on.
+//! How a search looks: the hits, below them the selected hit with the command that continues it, and the input line.
 
 use super::super::draw::{clear, hint, put, rule};
 use super::super::state::State;
@@ -12,12 +12,13 @@ use ostler_engine::search::{Hit, Piece};
 use ostler_tui::clean::clean_line;
 use ostler_tui::{Buffer, Rect, Theme, width};
 
-/// The selected hit has these rows, where the window has room for them: a rule, what it is, where, its words, two commands.
+/// The rows of the selected hit, where the window has room for them: a rule, what it is, where, its words, two
+/// commands.
 const DETAIL: u16 = 6;
-/// Fewer rows than this are not divided.
+/// With fewer rows than this the window is not divided.
 const ROOM_FOR_TWO: u16 = 12;
 
-/// Draws it over the whole window but its first row, and says where the cursor is.
+/// Draws the search over the whole window except its first row. Returns the position of the cursor.
 pub fn draw(state: &State, searching: &mut Searching, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let (rows, columns) = state.size;
     let theme = state.theme;
@@ -55,7 +56,7 @@ pub fn draw(state: &State, searching: &mut Searching, buffer: &mut Buffer) -> Op
     Some(searching.input.render(area, buffer, theme))
 }
 
-/// What came of it, or how far it is.
+/// The result of the search, or how far it is.
 fn words(searching: &Searching) -> String {
     let found = counted(searching.hits.len() as u64, "message", "messages");
     match &searching.status {
@@ -112,7 +113,7 @@ fn describe(hit: &Hit, area: Rect, buffer: &mut Buffer, theme: Theme) {
     let (next, read) = (clean_line(&command_line(&hit.command)), clean_line(&command_line(&hit.read)));
     let labels = ["Enter runs ", "read it:   "];
     for (row, (label, command)) in (4..).zip(labels.into_iter().zip([next, read])) {
-        // A command is never cut where its label is in the way.
+        // The label is left out where the command would be cut otherwise.
         let label = if width(label) + width(&command) > usize::from(area.width) { "" } else { label };
         let x = put(buffer, line(row), 0, label, theme.dim());
         put(buffer, line(row), x, &command, theme.own());

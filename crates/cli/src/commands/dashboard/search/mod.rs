@@ -1,6 +1,7 @@
-//! `//words`: messages with certain words, in every conversation on the machine, found while they are typed.
+//! `//words`: finds messages with certain words, in every conversation on the machine, while the words are typed.
 //!
-//! * This file: what was found, and what keys do with it. `searcher`: the search itself, beside the dashboard. `draw`: how it looks.
+//! * This file: what was found, and what keys do with it. `searcher`: the search itself, in another thread. `draw`: how
+//!   it looks.
 
 mod draw;
 mod searcher;
@@ -23,26 +24,26 @@ pub struct Searching {
     pub status: Status,
     pub hits: Vec<Hit>,
     pub picked: usize,
-    /// The first hit that is seen.
+    /// The first visible hit.
     pub top: usize,
-    /// How many hits are seen at once, as last drawn.
+    /// How many hits are visible at once, as last drawn.
     pub height: usize,
-    /// Whether to run its command was asked.
+    /// Whether the person is being asked to confirm its command.
     pub confirm: bool,
 }
 
 /// How far the search is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing was asked.
+    /// There is no query.
     Nothing,
     Busy,
-    /// Conversations are read into the index first: so many bytes of so many.
+    /// Conversations are first read into the index: `read` of `all` bytes.
     Reads {
         read: u64,
         all: u64,
     },
-    /// Whether all that there is was looked at.
+    /// `complete`: whether all messages were searched, and not only the newest.
     Found {
         complete: bool,
         updating: bool,
@@ -72,14 +73,14 @@ impl Searching {
         self.settle();
     }
 
-    /// Keeps what is selected in view.
+    /// Keeps the selected hit in view.
     pub fn settle(&mut self) {
         let height = self.height.max(1);
         self.top = self.top.min(self.picked).max((self.picked + 1).saturating_sub(height));
         self.top = self.top.min(self.hits.len().saturating_sub(height));
     }
 
-    /// The input has changed: what is asked now, if it is enough to ask anything.
+    /// The input has changed: starts a search, if there is enough to search for.
     fn ask(&mut self) -> Vec<Effect> {
         let text = self.input.text().trim().to_owned();
         if text.chars().filter(|c| c.is_alphanumeric()).count() < SHORTEST {
@@ -92,7 +93,7 @@ impl Searching {
 
     fn hear(&mut self, heard: Heard) {
         match heard {
-            // Of a search for something else by now.
+            // A message about a search that is no longer wanted.
             Heard::Progress { .. } | Heard::Found { .. } if self.status == Status::Nothing => {}
             Heard::Progress { read, all } => self.status = Status::Reads { read, all },
             Heard::Found { text, .. } if text != self.input.text() => {}
@@ -109,7 +110,7 @@ impl Searching {
 }
 
 impl State {
-    /// News of a search.
+    /// Takes a message of the searcher.
     pub fn hear(&mut self, heard: Heard) {
         if let Mode::Search(searching) = &mut self.mode {
             searching.hear(heard);
@@ -156,7 +157,8 @@ impl State {
         Vec::new()
     }
 
-    /// Does what continues the selected conversation. What starts or moves something is asked once, with its command.
+    /// Continues the selected conversation. What starts or moves something has to be confirmed first, with its command
+    /// shown.
     fn go_to_hit(&mut self) -> Vec<Effect> {
         let Mode::Search(searching) = &mut self.mode else { return Vec::new() };
         let work = match searching.hit().map(|hit| hit.next.clone()) {

@@ -1,4 +1,4 @@
-//! The search beside the dashboard: one thread that takes the newest question, so that keys never wait for an answer.
+//! The search in another thread: it always takes the newest query, so that keys never wait for a result.
 
 use crate::context::Context;
 use crate::exit::{Failure, Result};
@@ -7,16 +7,16 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// So many hits are listed.
+/// How many hits are listed.
 const MOST: usize = 200;
-/// Reading into the index is told of in steps of this part of the whole.
+/// Progress of reading into the index is reported in this many steps.
 const STEPS: u64 = 50;
 
-/// What is heard of a search.
+/// What the searcher sends.
 pub enum Heard {
-    /// Conversations are read into the index first: so many bytes of so many.
+    /// Conversations are first read into the index: `read` of `all` bytes.
     Progress { read: u64, all: u64 },
-    /// What was found for this text.
+    /// The result for this text.
     Found { text: String, found: std::result::Result<Hits, String> },
 }
 
@@ -26,7 +26,7 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    /// `waker` is written to when there is something to hear.
+    /// `waker` is written to when the searcher has sent something.
     pub fn start(waker: UnixStream) -> Result<Searcher> {
         let (questions, asked) = channel::<String>();
         let (sender, heard) = channel();
@@ -46,13 +46,13 @@ impl Searcher {
         let _ = self.questions.send(text);
     }
 
-    /// What has been heard, without waiting.
+    /// What the searcher has sent, without waiting.
     pub fn heard(&self) -> Vec<Heard> {
         self.heard.try_iter().collect()
     }
 }
 
-/// The dashboard may be gone; then nothing needs to be told.
+/// Errors are ignored: the dashboard may be gone.
 fn tell(sender: &Sender<Heard>, mut waker: &UnixStream, heard: Heard) {
     let _ = sender.send(heard);
     let _ = waker.write(&[1]);
@@ -74,7 +74,7 @@ fn search(text: &str, tell: impl Fn(Heard)) -> Result<Hits> {
         .map_err(Failure::from)
 }
 
-/// The last word may not be finished yet: its beginning counts. What is excluded is excluded as it stands.
+/// The last word may be unfinished, so it is searched as the beginning of a word. An excluded word is taken as it is.
 fn question(text: &str) -> String {
     let unfinished = text.chars().last().is_some_and(char::is_alphanumeric)
         && text.matches('"').count().is_multiple_of(2)

@@ -1,8 +1,9 @@
-//! Snapshots of a terminal's screen, at least every MiB of output, so that attaching never replays more. One more is taken
-//! when the output pauses: a list draws the screens of many sessions, of which most have nothing to say.
+//! Snapshots of a terminal's screen, at least every MiB of output, so that attaching never replays more. One more is
+//! taken when the output pauses: a list draws the screens of many sessions, and most of these sessions have no new
+//! output.
 //!
-//! Each is taken by a short-lived process of its own. The bytes are untrusted: an emulator that stumbles over them costs
-//! one snapshot, not a keeper; and its memory is given back when it is done.
+//! Each is taken by a short-lived process of its own. The bytes are untrusted: an emulator that fails on them costs one
+//! snapshot, not a keeper. And its memory is freed when it is done.
 
 use crate::SNAPSHOT;
 use crate::handles::Handles;
@@ -13,10 +14,10 @@ use ostler_view::terminal::{SNAPSHOT_EVERY, snapshot_position, take_snapshot};
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 
-/// Output may run so far ahead of the snapshots before it has to wait for them.
+/// How far output may run ahead of the snapshots before it has to wait for them.
 const AHEAD: u64 = 8 * SNAPSHOT_EVERY;
 
-/// When no output has come for so long, a snapshot is taken of this much.
+/// When no output has come for this long, a snapshot is taken if there is at least this much new output.
 const PAUSE_MS: u64 = 700;
 const PAUSE_BYTES: u64 = 8 * 1024;
 
@@ -27,15 +28,15 @@ pub struct Snapshots {
     seen: u64,
     seen_ms: u64,
     process: Option<Started>,
-    /// One that failed is tried again only after more output.
+    /// After a failure the next snapshot is tried only when there is more output.
     not_before: u64,
 }
 
-/// When the next one is to be taken.
+/// When the next snapshot is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Now,
-    /// If no output comes.
+    /// At this time, if no output comes.
     At(u64),
     /// When there is more output.
     Later,
@@ -47,7 +48,7 @@ impl Snapshots {
         Snapshots { taken, ..Snapshots::default() }
     }
 
-    /// What to poll for the end of the process that takes one.
+    /// What to poll for the end of the process that takes a snapshot.
     pub fn process(&self) -> Option<&OwnedFd> {
         self.process.as_ref().map(|process| &process.pidfd)
     }
@@ -56,14 +57,15 @@ impl Snapshots {
         self.process.as_ref().map(|process| process.pid)
     }
 
-    /// Takes one when it is due. `position`: the present end of the output. Returns when one will be due if no output comes.
+    /// Takes a snapshot when it is due. `position`: the present end of the output. Returns when one will be due if no
+    /// output comes.
     pub fn take_when_due(&mut self, handles: &Handles, run: &RunFolder, position: u64, now_ms: u64) -> Option<u64> {
         let due = self.due(position, now_ms);
         if due == Due::Now && self.process.is_none() {
             let none = Handles::default();
             let handles = if handles.get(crate::handles::BINARY).is_some() { handles } else { &none };
             self.not_before = position;
-            // Without a process to be had the next MiB tries again.
+            // When no process can be started, the next MiB tries again.
             self.process = handles.start_with(SNAPSHOT, "run", run.dir().as_fd()).ok();
         }
         match due {
@@ -87,7 +89,7 @@ impl Snapshots {
         }
     }
 
-    /// The process has ended: how far is the newest snapshot now?
+    /// The process has ended. Returns the position of the newest snapshot.
     pub fn taken(&mut self, run: &RunFolder) -> u64 {
         if let Some(process) = self.process.take() {
             spawn::collect(process.pid);
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(snapshots.due(PAUSE_BYTES + 1, 2100), Due::At(2100 + PAUSE_MS));
         assert_eq!(snapshots.due(PAUSE_BYTES + 1, 2100 + PAUSE_MS), Due::Now);
         assert_eq!(snapshots.due(SNAPSHOT_EVERY, 5000), Due::Now);
-        // One that failed is not tried again before there is more.
+        // After a failure it is not tried again before there is more.
         snapshots.not_before = SNAPSHOT_EVERY;
         assert_eq!(snapshots.due(SNAPSHOT_EVERY, 9000), Due::Later);
         assert_eq!(snapshots.due(2 * SNAPSHOT_EVERY, 9000), Due::Now);

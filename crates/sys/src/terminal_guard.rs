@@ -32,18 +32,29 @@ impl TerminalGuard {
     /// terminal. The process must have one thread.
     pub fn post(leave: &[u8]) -> io::Result<TerminalGuard> {
         let before = tcgetattr(std::io::stdin())?;
+        TerminalGuard::waiting(&|| put_back(&before, leave))
+    }
+
+    /// Returns when the copy has its own session. Before that, a signal to the shell's job would kill the copy as well:
+    /// the kernel sends one when a process that is killed leads the terminal's session.
+    fn waiting(restore: &dyn Fn()) -> io::Result<TerminalGuard> {
         let Pipe { read, write } = Pipe::blocking()?;
-        let line = Cell::new(Some(write));
+        let Pipe { read: until_ready, write: ready } = Pipe::blocking()?;
+        // The copy's own writing ends would keep the pipes open.
+        let (line, ready) = (Cell::new(Some(write)), Cell::new(Some(ready)));
         let life = || {
             become_a_session();
-            // The copy's own writing end would keep the pipe open.
+            drop(ready.take());
             drop(line.take());
             if was_taken_at_its_end(&read) {
-                put_back(&before, leave);
+                restore();
             }
         };
         let child = clone::make(Kind::Fork, None, &life)?;
-        Ok(TerminalGuard { line: line.take(), pid: child.pid })
+        drop(ready.take());
+        let guard = TerminalGuard { line: line.take(), pid: child.pid };
+        rustix::io::retry_on_intr(|| rustix::io::read(&until_ready, &mut [0]))?;
+        Ok(guard)
     }
 
     /// From here on the terminal has to be restored.
@@ -96,6 +107,22 @@ fn put_back(before: &Termios, mut leave: &[u8]) {
             Ok(count) => leave = &leave[count..],
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, getsid};
+
+    #[test]
+    fn the_copy_has_its_own_session_as_soon_as_it_is_posted() {
+        for _ in 0..20 {
+            let guard = TerminalGuard::waiting(&|| {}).unwrap();
+            let copy = Pid::from_raw(guard.pid);
+            assert_eq!(getsid(copy).unwrap(), copy.unwrap());
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn texts<'c>(content: &'c Content<'_>) -> impl Iterator<Item = &'c str> {
 
 /// Removes from `wanted` the marks that equal one of the texts, apart from white space around them. One text proves one
 /// message: an answer that repeats the question is not proven by the question.
-pub fn strike(content: &Content<'_>, wanted: &mut Vec<&str>) {
+pub fn remove_found(content: &Content<'_>, wanted: &mut Vec<&str>) {
     for text in texts(content) {
         if let Some(found) = wanted.iter().position(|mark| mark.trim() == text.trim()) {
             wanted.remove(found);

@@ -21,13 +21,13 @@ pub trait Saved {
     }
 
     /// Removes from `wanted` the marks that this complete line of its transcript contains.
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
         let _ = (line, wanted);
     }
 
-    /// A search for all these marks in its transcript; different from [`Saved::strike`] where one line is not enough.
+    /// A search for all these marks in its transcript; different from [`Saved::remove_found`] where one line is not enough.
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
-        Box::new(Striking::new(self, marks))
+        Box::new(LineSearch::new(self, marks))
     }
 
     /// A search in the present conversation only: an agent may take back what it has written.
@@ -67,20 +67,20 @@ pub trait Count {
 }
 
 /// Removes the marks that each line contains by itself.
-pub(crate) struct Striking<'a, A: ?Sized> {
+pub(crate) struct LineSearch<'a, A: ?Sized> {
     agent: &'a A,
     wanted: Vec<&'a str>,
 }
 
-impl<'a, A: ?Sized> Striking<'a, A> {
-    pub(crate) fn new(agent: &'a A, marks: &'a [String]) -> Striking<'a, A> {
-        Striking { agent, wanted: marks.iter().map(String::as_str).collect() }
+impl<'a, A: ?Sized> LineSearch<'a, A> {
+    pub(crate) fn new(agent: &'a A, marks: &'a [String]) -> LineSearch<'a, A> {
+        LineSearch { agent, wanted: marks.iter().map(String::as_str).collect() }
     }
 }
 
-impl<A: Saved + ?Sized> Search for Striking<'_, A> {
+impl<A: Saved + ?Sized> Search for LineSearch<'_, A> {
     fn line(&mut self, line: &[u8]) -> bool {
-        self.agent.strike(line, &mut self.wanted);
+        self.agent.remove_found(line, &mut self.wanted);
         self.is_over()
     }
 

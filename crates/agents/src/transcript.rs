@@ -72,7 +72,7 @@ pub trait Transcript {
 pub enum Location {
     At(String),
     /// Somewhere below a folder, with a name that ends like this.
-    Below {
+    UnderFolder {
         folder: String,
         name_ends_with: String,
     },

@@ -193,7 +193,7 @@ mod tests {
         text
     }
 
-    fn hostile() -> impl Strategy<Value = String> {
+    fn untrusted() -> impl Strategy<Value = String> {
         let pieces = prop::sample::select(vec![
             "\n",
             "\n\n\n\n\n",
@@ -221,14 +221,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn two_texts_never_look_the_same(text in hostile()) {
+        fn two_texts_never_look_the_same(text in untrusted()) {
             let shown = visible(&text);
             prop_assert_eq!(&meant(&shown), &text);
             prop_assert!(!shown.chars().any(|character| character.is_control() || is_hidden(character)));
         }
 
         #[test]
-        fn nothing_is_wider_than_its_room_and_rows_lose_nothing(text in hostile(), columns in 2usize..60) {
+        fn nothing_is_wider_than_its_room_and_rows_lose_nothing(text in untrusted(), columns in 2usize..60) {
             let shown = visible(&text);
             prop_assert!(shortened(&shown, columns).width() <= columns);
             prop_assert_eq!(rows(&shown, columns).collect::<String>(), shown.as_ref());

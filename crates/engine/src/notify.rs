@@ -84,8 +84,9 @@ impl Engine {
         if !lost || place.archived || clock::now().duration_since(view.updated) > LIFETIME {
             return;
         }
-        let wants = |moment| self.config.notify.as_ref().is_some_and(|notify| notify.wanted.moments.contains(&moment));
-        if (wants(Moment::Lost) || wants(Moment::Ended))
+        let notifies =
+            |moment| self.config.notify.as_ref().is_some_and(|notify| notify.wanted.moments.contains(&moment));
+        if (notifies(Moment::Lost) || notifies(Moment::Ended))
             && !self.is_told(view)
             && let Ok(folder) = place.open()
         {

@@ -16,7 +16,7 @@ const SIGTERM: i32 = 15;
 
 /// How far a message has come.
 #[derive(Clone, Debug, PartialEq)]
-enum Fixture {
+enum Delivery {
     /// The request is not in the journal yet.
     Unknown,
     Waits(u64),
@@ -25,17 +25,17 @@ enum Fixture {
     Withdrawn,
 }
 
-impl Fixture {
+impl Delivery {
     /// `ours`: the event is the answer to our request.
-    fn after(self, event: Event, ours: bool) -> Fixture {
+    fn after(self, event: Event, ours: bool) -> Delivery {
         match (self, event) {
-            (Fixture::Unknown, Event::Accepted { n, .. }) if ours => Fixture::Waits(n),
-            (Fixture::Waits(n), Event::Feeding { n: fed, .. }) if fed == n => Fixture::Fed(n),
-            (Fixture::Fed(n), Event::Returned { n: returned, .. }) if returned == n => Fixture::Waits(n),
-            (Fixture::Waits(n), Event::Withdrawn { n: gone, .. }) if gone == n => Fixture::Withdrawn,
-            (Fixture::Fed(n), Event::TurnEnded { end }) => Fixture::Replied(n, end),
+            (Delivery::Unknown, Event::Accepted { n, .. }) if ours => Delivery::Waits(n),
+            (Delivery::Waits(n), Event::Feeding { n: fed, .. }) if fed == n => Delivery::Fed(n),
+            (Delivery::Fed(n), Event::Returned { n: returned, .. }) if returned == n => Delivery::Waits(n),
+            (Delivery::Waits(n), Event::Withdrawn { n: gone, .. }) if gone == n => Delivery::Withdrawn,
+            (Delivery::Fed(n), Event::TurnEnded { end }) => Delivery::Replied(n, end),
             // The process died before it had taken the message: the message is given to the next process.
-            (Fixture::Replied(n, _), Event::Returned { n: returned, .. }) if returned == n => Fixture::Waits(n),
+            (Delivery::Replied(n, _), Event::Returned { n: returned, .. }) if returned == n => Delivery::Waits(n),
             (same, _) => same,
         }
     }
@@ -57,17 +57,17 @@ impl Engine {
     /// caller has looked at the session before, so that its end is recorded and the journal is complete.
     pub fn reply_to(&self, place: &Place, request: &str) -> Result<Option<TurnEnd>> {
         let read = journal::read(place.open()?.dir(), 0)?;
-        let stage = read.entries.into_iter().fold(Fixture::Unknown, |stage, entry| {
+        let delivery = read.entries.into_iter().fold(Delivery::Unknown, |delivery, entry| {
             let ours = entry.request.as_deref() == Some(request);
-            stage.after(entry.event, ours)
+            delivery.after(entry.event, ours)
         });
-        Ok(if let Fixture::Replied(_, end) = stage { Some(end) } else { None })
+        Ok(if let Delivery::Replied(_, end) = delivery { Some(end) } else { None })
     }
 
     /// Whether the turn that answers a message ended because its process was killed, and not by ostler. Where each
     /// process has only one turn, this ends the turn and not the session.
     pub fn reply_was_cut_off(&self, place: &Place, request: &str) -> Result<bool> {
-        let (mut stage, mut signalled, mut killed) = (Fixture::Unknown, None, None);
+        let (mut delivery, mut signalled, mut killed) = (Delivery::Unknown, None, None);
         let mut cut_off = false;
         for entry in journal::read(place.open()?.dir(), 0)?.entries {
             match &entry.event {
@@ -79,13 +79,13 @@ impl Engine {
                 _ => {}
             }
             let ours = entry.request.as_deref() == Some(request);
-            let replied = matches!(stage, Fixture::Replied(..));
-            stage = stage.after(entry.event, ours);
-            if !replied && matches!(stage, Fixture::Replied(..)) {
+            let replied = matches!(delivery, Delivery::Replied(..));
+            delivery = delivery.after(entry.event, ours);
+            if !replied && matches!(delivery, Delivery::Replied(..)) {
                 cut_off = killed == Some(entry.run);
             }
         }
-        Ok(cut_off && matches!(stage, Fixture::Replied(..)))
+        Ok(cut_off && matches!(delivery, Delivery::Replied(..)))
     }
 }
 
@@ -95,19 +95,19 @@ pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> 
     // Subscribe first, look afterwards: what happens in between wakes us.
     let mut watch = SessionWatch::state_only(place)?;
     let folder = place.open()?;
-    let (mut stage, mut position) = (Fixture::Unknown, journal_before);
+    let (mut delivery, mut position) = (Delivery::Unknown, journal_before);
     loop {
         let view = look_and_record(place)?;
         let read = journal::read(folder.dir(), position)?;
         position = read.end;
         for entry in read.entries {
             let ours = entry.request.as_deref() == Some(request);
-            stage = stage.after(entry.event, ours);
+            delivery = delivery.after(entry.event, ours);
         }
-        match stage {
-            Fixture::Replied(_, end) => return Ok(Reply::Turn(end)),
-            Fixture::Withdrawn => return Err(Error::Withdrawn { session: (&view).into() }),
-            Fixture::Unknown | Fixture::Waits(_) | Fixture::Fed(_) => {}
+        match delivery {
+            Delivery::Replied(_, end) => return Ok(Reply::Turn(end)),
+            Delivery::Withdrawn => return Err(Error::Withdrawn { session: (&view).into() }),
+            Delivery::Unknown | Delivery::Waits(_) | Delivery::Fed(_) => {}
         }
         if view.ended {
             return Err(Error::NoReply { session: (&view).into(), outcome: view.outcome.map(Box::new) });
@@ -149,7 +149,8 @@ mod tests {
             (Event::Feeding { n: 2, written: None, kept: None }, false),
             (Event::TurnEnded { end: end("second") }, false),
         ];
-        let stage = events.into_iter().fold(Fixture::Unknown, |stage, (event, ours)| stage.after(event, ours));
-        assert_eq!(stage, Fixture::Replied(2, end("second")));
+        let delivery =
+            events.into_iter().fold(Delivery::Unknown, |delivery, (event, ours)| delivery.after(event, ours));
+        assert_eq!(delivery, Delivery::Replied(2, end("second")));
     }
 }

@@ -148,7 +148,7 @@ fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::R
     }
     let me = helper_record()?;
     folder.even_when_full(|| folder.write_holder(&me)).map_err(io::Error::other)?;
-    pause::at(Point::StoodIn);
+    pause::at(Point::ReplacementEntered);
     if run.exit().map_err(io::Error::other)?.is_some() {
         return Ok(AgentWatch { process, watch: Watch::Over });
     }

@@ -23,7 +23,7 @@ pub struct Look {
     pub underlined: bool,
     pub inverse: bool,
     pub hidden: bool,
-    pub struck: bool,
+    pub crossed_out: bool,
 }
 
 /// Text of one style in one row.

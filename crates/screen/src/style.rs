@@ -40,7 +40,7 @@ impl Attributes {
     const BLINK: u8 = 1 << 3;
     const INVERSE: u8 = 1 << 4;
     const HIDDEN: u8 = 1 << 5;
-    const STRUCK: u8 = 1 << 6;
+    const CROSSED_OUT: u8 = 1 << 6;
     const OVERLINED: u8 = 1 << 7;
 
     /// Each attribute with the SGR parameter that turns it on.
@@ -51,7 +51,7 @@ impl Attributes {
         (Self::BLINK, 5),
         (Self::INVERSE, 7),
         (Self::HIDDEN, 8),
-        (Self::STRUCK, 9),
+        (Self::CROSSED_OUT, 9),
         (Self::OVERLINED, 53),
     ];
 
@@ -100,7 +100,7 @@ impl Style {
             underlined: self.underline != Underline::None,
             inverse: has(Attributes::INVERSE),
             hidden: has(Attributes::HIDDEN),
-            struck: has(Attributes::STRUCK),
+            crossed_out: has(Attributes::CROSSED_OUT),
         }
     }
 
@@ -150,7 +150,7 @@ impl Style {
             5 | 6 => self.attributes.on(Attributes::BLINK),
             7 => self.attributes.on(Attributes::INVERSE),
             8 => self.attributes.on(Attributes::HIDDEN),
-            9 => self.attributes.on(Attributes::STRUCK),
+            9 => self.attributes.on(Attributes::CROSSED_OUT),
             21 => self.underline = Underline::Double,
             22 => self.attributes.off(Attributes::BOLD | Attributes::DIM),
             23 => self.attributes.off(Attributes::ITALIC),
@@ -158,7 +158,7 @@ impl Style {
             25 => self.attributes.off(Attributes::BLINK),
             27 => self.attributes.off(Attributes::INVERSE),
             28 => self.attributes.off(Attributes::HIDDEN),
-            29 => self.attributes.off(Attributes::STRUCK),
+            29 => self.attributes.off(Attributes::CROSSED_OUT),
             30..=37 => self.foreground = Colour::Indexed((code - 30) as u8),
             39 => self.foreground = Colour::Default,
             40..=47 => self.background = Colour::Indexed((code - 40) as u8),

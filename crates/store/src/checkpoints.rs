@@ -403,89 +403,89 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_copied() {
-        let stage = Fixture::set();
-        assert_eq!(stage.save(1), Saving::Unchanged, "no transcript yet");
-        stage.write("one\n");
-        assert_eq!(stage.save(2), Saving::Grown);
-        assert_eq!(stage.save(3), Saving::Unchanged);
-        stage.write("one\ntwo\n");
-        assert_eq!(stage.save(4), Saving::Grown);
-        assert_eq!(stage.copy(1), "one\ntwo\n");
-        let lengths: Vec<u64> = list(&stage.folder).unwrap().iter().map(|one| one.length).collect();
+        let fixture = Fixture::set();
+        assert_eq!(fixture.save(1), Saving::Unchanged, "no transcript yet");
+        fixture.write("one\n");
+        assert_eq!(fixture.save(2), Saving::Grown);
+        assert_eq!(fixture.save(3), Saving::Unchanged);
+        fixture.write("one\ntwo\n");
+        assert_eq!(fixture.save(4), Saving::Grown);
+        assert_eq!(fixture.copy(1), "one\ntwo\n");
+        let lengths: Vec<u64> = list(&fixture.folder).unwrap().iter().map(|one| one.length).collect();
         assert_eq!(lengths, [4, 8]);
     }
 
     #[test]
     fn a_transcript_that_shrinks_vanishes_or_is_rewritten_is_told_and_the_longer_copy_stays() {
-        let stage = Fixture::set();
-        stage.write("one\ntwo\nthree\n");
-        stage.save(1);
-        stage.write("stub\n");
-        assert_eq!(stage.save(2), Saving::Rewritten { copied: 14, now: 5 });
-        assert_eq!((stage.copy(1).as_str(), stage.copy(2).as_str()), ("one\ntwo\nthree\n", "stub\n"));
-        assert_eq!(stage.save(3), Saving::Unchanged, "told once");
-        stage.write("stab\nand more than before\n");
-        assert_eq!(stage.save(4), Saving::Rewritten { copied: 5, now: 26 });
-        std::fs::remove_file(stage.transcript()).unwrap();
-        assert_eq!(stage.save(5), Saving::Rewritten { copied: 26, now: 0 });
-        assert_eq!(stage.copy(1), "one\ntwo\nthree\n");
+        let fixture = Fixture::set();
+        fixture.write("one\ntwo\nthree\n");
+        fixture.save(1);
+        fixture.write("stub\n");
+        assert_eq!(fixture.save(2), Saving::Rewritten { copied: 14, now: 5 });
+        assert_eq!((fixture.copy(1).as_str(), fixture.copy(2).as_str()), ("one\ntwo\nthree\n", "stub\n"));
+        assert_eq!(fixture.save(3), Saving::Unchanged, "told once");
+        fixture.write("stab\nand more than before\n");
+        assert_eq!(fixture.save(4), Saving::Rewritten { copied: 5, now: 26 });
+        std::fs::remove_file(fixture.transcript()).unwrap();
+        assert_eq!(fixture.save(5), Saving::Rewritten { copied: 26, now: 0 });
+        assert_eq!(fixture.copy(1), "one\ntwo\nthree\n");
     }
 
     #[test]
     fn another_conversation_is_another_copy_and_no_surprise() {
-        let stage = Fixture::set();
-        stage.write("one\n");
-        stage.save(1);
-        let other = stage.home.path().join("other.jsonl");
+        let fixture = Fixture::set();
+        fixture.write("one\n");
+        fixture.save(1);
+        let other = fixture.home.path().join("other.jsonl");
         std::fs::write(&other, "two\n").unwrap();
-        let save = |second| save(&stage.folder, &other, Timestamp::from_second(second).unwrap()).unwrap();
+        let save = |second| save(&fixture.folder, &other, Timestamp::from_second(second).unwrap()).unwrap();
         assert_eq!(save(2), Saving::Grown);
-        assert_eq!((stage.copy(1).as_str(), stage.copy(2).as_str()), ("one\n", "two\n"));
-        assert_eq!((stage.save(3), save(4)), (Saving::Unchanged, Saving::Unchanged));
+        assert_eq!((fixture.copy(1).as_str(), fixture.copy(2).as_str()), ("one\n", "two\n"));
+        assert_eq!((fixture.save(3), save(4)), (Saving::Unchanged, Saving::Unchanged));
     }
 
     #[test]
     fn a_transcript_rewritten_for_ever_does_not_fill_the_disk_and_the_longest_copy_stays() {
-        let stage = Fixture::set();
-        stage.write("the longest of all of them\n");
-        stage.save(0);
+        let fixture = Fixture::set();
+        fixture.write("the longest of all of them\n");
+        fixture.save(0);
         for number in 1..40 {
-            stage.write(&format!("{number}\n"));
-            stage.save(number);
+            fixture.write(&format!("{number}\n"));
+            fixture.save(number);
         }
-        let copies = std::fs::read_dir(stage.home.path().join("checkpoints")).unwrap().count() - 1;
+        let copies = std::fs::read_dir(fixture.home.path().join("checkpoints")).unwrap().count() - 1;
         assert_eq!(copies, COPIES);
-        assert_eq!(stage.copy(1), "the longest of all of them\n");
+        assert_eq!(fixture.copy(1), "the longest of all of them\n");
     }
 
     #[test]
     fn what_is_restored_ends_with_a_whole_line_and_what_was_there_is_kept() {
-        let stage = Fixture::set();
-        stage.write("one\ntwo\nhal");
-        stage.save(1);
-        stage.write("stub\n");
-        let first = &list(&stage.folder).unwrap()[0];
-        let before = restore(&stage.folder, first).unwrap().unwrap();
-        assert_eq!(std::fs::read_to_string(stage.transcript()).unwrap(), "one\ntwo\n");
+        let fixture = Fixture::set();
+        fixture.write("one\ntwo\nhal");
+        fixture.save(1);
+        fixture.write("stub\n");
+        let first = &list(&fixture.folder).unwrap()[0];
+        let before = restore(&fixture.folder, first).unwrap().unwrap();
+        assert_eq!(std::fs::read_to_string(fixture.transcript()).unwrap(), "one\ntwo\n");
         assert_eq!(std::fs::read_to_string(before).unwrap(), "stub\n");
     }
 
     #[test]
     fn a_transcript_is_measured_by_every_copy_since_it_was_settled() {
-        let stage = Fixture::set();
+        let fixture = Fixture::set();
         let copies = || -> Vec<u32> {
-            earlier(&stage.folder, &stage.transcript()).unwrap().iter().map(|one| one.copy).collect()
+            earlier(&fixture.folder, &fixture.transcript()).unwrap().iter().map(|one| one.copy).collect()
         };
-        stage.write("one\n");
-        stage.save(1);
-        stage.write("two\n");
-        stage.save(2);
+        fixture.write("one\n");
+        fixture.save(1);
+        fixture.write("two\n");
+        fixture.save(2);
         assert_eq!(copies(), [2, 1]);
-        stage.write("three\n");
-        settle(&stage.folder, &stage.transcript(), Timestamp::from_second(3).unwrap()).unwrap();
+        fixture.write("three\n");
+        settle(&fixture.folder, &fixture.transcript(), Timestamp::from_second(3).unwrap()).unwrap();
         assert_eq!(copies(), [3]);
-        stage.write("four\n");
-        stage.save(4);
+        fixture.write("four\n");
+        fixture.save(4);
         assert_eq!(copies(), [4, 3]);
     }
 

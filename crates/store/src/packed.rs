@@ -275,13 +275,13 @@ mod tests {
 
     #[test]
     fn a_packed_session_reads_as_its_folder_did_and_becomes_that_folder_again() {
-        let stage = Fixture::new();
-        let date = std::fs::metadata(stage.session().join("runs/1/out")).unwrap().modified().unwrap();
-        assert!(pack(&stage.month(), stage.id, &stage.lock()).unwrap());
-        assert!(stage.session().is_file());
-        assert_eq!(stage.month().names().unwrap(), [stage.id.as_str()]);
+        let fixture = Fixture::new();
+        let date = std::fs::metadata(fixture.session().join("runs/1/out")).unwrap().modified().unwrap();
+        assert!(pack(&fixture.month(), fixture.id, &fixture.lock()).unwrap());
+        assert!(fixture.session().is_file());
+        assert_eq!(fixture.month().names().unwrap(), [fixture.id.as_str()]);
 
-        let dir = Dir::open(stage.session()).unwrap();
+        let dir = Dir::open(fixture.session()).unwrap();
         let run = dir.open_dir("runs").unwrap().open_dir("1").unwrap();
         let mut names = run.names().unwrap();
         names.sort();
@@ -304,29 +304,29 @@ mod tests {
             assert_eq!(refused.kind(), io::ErrorKind::ReadOnlyFilesystem);
         }
 
-        assert!(unpack(&stage.month(), stage.id, &stage.lock()).unwrap().is_empty());
-        assert_eq!(std::fs::read(stage.session().join("runs/1/out")).unwrap(), b"said");
-        assert_eq!(std::fs::metadata(stage.session().join("runs/1/out")).unwrap().modified().unwrap(), date);
-        let inode = |name: &str| std::fs::metadata(stage.session().join(name)).unwrap().ino();
+        assert!(unpack(&fixture.month(), fixture.id, &fixture.lock()).unwrap().is_empty());
+        assert_eq!(std::fs::read(fixture.session().join("runs/1/out")).unwrap(), b"said");
+        assert_eq!(std::fs::metadata(fixture.session().join("runs/1/out")).unwrap().modified().unwrap(), date);
+        let inode = |name: &str| std::fs::metadata(fixture.session().join(name)).unwrap().ino();
         assert_eq!(inode("outcome.json"), inode("runs/1/outcome.json"), "one file with two names");
-        assert_eq!(stage.month().names().unwrap(), [stage.id.as_str()]);
-        assert!(unpack(&stage.month(), stage.id, &stage.lock()).unwrap().is_empty(), "it is a folder");
-        assert!(stage.session().is_dir());
+        assert_eq!(fixture.month().names().unwrap(), [fixture.id.as_str()]);
+        assert!(unpack(&fixture.month(), fixture.id, &fixture.lock()).unwrap().is_empty(), "it is a folder");
+        assert!(fixture.session().is_dir());
     }
 
     #[test]
     fn a_pack_that_was_cut_off_or_changed_is_an_error_and_never_other_bytes() {
-        let stage = Fixture::new();
-        std::fs::remove_file(stage.session().join("runs/1/err")).unwrap();
-        assert!(pack(&stage.month(), stage.id, &stage.lock()).unwrap());
-        let whole = std::fs::read(stage.session()).unwrap();
+        let fixture = Fixture::new();
+        std::fs::remove_file(fixture.session().join("runs/1/err")).unwrap();
+        assert!(pack(&fixture.month(), fixture.id, &fixture.lock()).unwrap());
+        let whole = std::fs::read(fixture.session()).unwrap();
         let names = ["session.json", "runs/1/out", "runs/1/in", "outcome.json"];
-        let good: Vec<Vec<u8>> = names.map(|name| stage.read(name).unwrap().unwrap()).to_vec();
+        let good: Vec<Vec<u8>> = names.map(|name| fixture.read(name).unwrap().unwrap()).to_vec();
         for at in 0..whole.len() {
             for bad in [whole[..at].to_vec(), [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat()] {
-                std::fs::write(stage.session(), &bad).unwrap();
-                let read: Vec<io::Result<Option<Vec<u8>>>> = names.map(|name| stage.read(name)).into_iter().collect();
-                let found = || damaged_files(&Folder::new(Dir::open(stage.session()).unwrap())).unwrap();
+                std::fs::write(fixture.session(), &bad).unwrap();
+                let read: Vec<io::Result<Option<Vec<u8>>>> = names.map(|name| fixture.read(name)).into_iter().collect();
+                let found = || damaged_files(&Folder::new(Dir::open(fixture.session()).unwrap())).unwrap();
                 assert!(read.iter().any(Result::is_err) || !found().is_empty(), "byte {at} of {}", whole.len());
                 for (read, good) in read.into_iter().zip(&good) {
                     assert!(read.is_err() || read.is_ok_and(|read| read.as_ref() == Some(good)), "byte {at}");
@@ -338,11 +338,11 @@ mod tests {
     #[test]
     fn what_is_large_has_holes_or_is_not_ours_stays_a_folder() {
         let refused = |change: &dyn Fn(&Path)| {
-            let stage = Fixture::new();
-            change(&stage.session());
-            assert!(!pack(&stage.month(), stage.id, &stage.lock()).unwrap());
-            assert!(stage.session().is_dir());
-            assert_eq!(stage.month().names().unwrap(), [stage.id.as_str()]);
+            let fixture = Fixture::new();
+            change(&fixture.session());
+            assert!(!pack(&fixture.month(), fixture.id, &fixture.lock()).unwrap());
+            assert!(fixture.session().is_dir());
+            assert_eq!(fixture.month().names().unwrap(), [fixture.id.as_str()]);
         };
         refused(&|session| std::fs::write(session.join("runs/1/out"), vec![b'x'; 5 << 20]).unwrap());
         refused(&|session| std::fs::File::create(session.join("runs/1/out")).unwrap().set_len(1 << 20).unwrap());
@@ -351,14 +351,14 @@ mod tests {
 
     #[test]
     fn what_was_left_in_the_middle_is_deleted_by_the_next() {
-        let stage = Fixture::new();
-        let left = stage.root.path().join("2026-11").join(hidden(stage.id));
+        let fixture = Fixture::new();
+        let left = fixture.root.path().join("2026-11").join(hidden(fixture.id));
         std::fs::create_dir(&left).unwrap();
         std::fs::write(left.join("half"), "x").unwrap();
-        clear(&stage.month(), &stage.lock()).unwrap();
-        assert_eq!(stage.month().names().unwrap(), [stage.id.as_str()]);
+        clear(&fixture.month(), &fixture.lock()).unwrap();
+        assert_eq!(fixture.month().names().unwrap(), [fixture.id.as_str()]);
         std::fs::write(&left, "half").unwrap();
-        assert!(pack(&stage.month(), stage.id, &stage.lock()).unwrap());
-        assert_eq!(stage.month().names().unwrap(), [stage.id.as_str()]);
+        assert!(pack(&fixture.month(), fixture.id, &fixture.lock()).unwrap());
+        assert_eq!(fixture.month().names().unwrap(), [fixture.id.as_str()]);
     }
 }

@@ -146,16 +146,16 @@ mod tests {
         fn new() -> Fixture {
             let folder = tempfile::tempdir().unwrap();
             let dir = Dir::open(folder.path()).unwrap();
-            let stage = Fixture { folder, dir };
-            let mut journal = Journal::open(&stage.dir).unwrap();
+            let fixture = Fixture { folder, dir };
+            let mut journal = Journal::open(&fixture.dir).unwrap();
             journal.append(&entry(1, Event::Started { plan: plan(), continues: false })).unwrap();
             for n in 1..=50 {
                 journal.append(&entry(n, Event::Alarm { text: format!("before {n}") })).unwrap();
             }
-            let state = past(&stage.dir, &plan()).unwrap().state;
-            write(&stage.dir, journal.end().unwrap(), 7, &state, None).unwrap();
+            let state = past(&fixture.dir, &plan()).unwrap().state;
+            write(&fixture.dir, journal.end().unwrap(), 7, &state, None).unwrap();
             journal.append(&entry(99, Event::Native { id: "later".to_owned() })).unwrap();
-            stage
+            fixture
         }
 
         fn uses_progress(&self) -> bool {
@@ -184,41 +184,41 @@ mod tests {
         let length = std::fs::metadata(Fixture::new().folder.path().join(NAME)).unwrap().len();
         for at in (0..length).step_by(13) {
             let at = usize::try_from(at).unwrap();
-            let stage = Fixture::new();
-            stage.change(NAME, |bytes| bytes[at] ^= 1);
-            assert!(!stage.uses_progress(), "byte {at} is another one");
-            let stage = Fixture::new();
-            stage.change(NAME, |bytes| bytes.truncate(at));
-            assert!(!stage.uses_progress(), "cut off at {at}");
+            let fixture = Fixture::new();
+            fixture.change(NAME, |bytes| bytes[at] ^= 1);
+            assert!(!fixture.uses_progress(), "byte {at} is another one");
+            let fixture = Fixture::new();
+            fixture.change(NAME, |bytes| bytes.truncate(at));
+            assert!(!fixture.uses_progress(), "cut off at {at}");
         }
-        let stage = Fixture::new();
-        std::fs::remove_file(stage.folder.path().join(NAME)).unwrap();
-        assert!(!stage.uses_progress(), "deleted");
+        let fixture = Fixture::new();
+        std::fs::remove_file(fixture.folder.path().join(NAME)).unwrap();
+        assert!(!fixture.uses_progress(), "deleted");
     }
 
     #[test]
     fn the_progress_of_another_build_is_not_taken_over() {
-        let stage = Fixture::new();
-        stage.change(NAME, |bytes| {
+        let fixture = Fixture::new();
+        fixture.change(NAME, |bytes| {
             let json = String::from_utf8(bytes[16..].to_vec()).unwrap().replace(BUILD, "0123456789abcdef");
             *bytes = (checksum(json.as_bytes()) + &json).into_bytes();
         });
-        assert!(!stage.uses_progress());
+        assert!(!fixture.uses_progress());
     }
 
     #[test]
     fn a_progress_that_does_not_fit_the_journal_is_not_taken_over() {
-        let stage = Fixture::new();
-        stage.change("journal.jsonl", |bytes| {
+        let fixture = Fixture::new();
+        fixture.change("journal.jsonl", |bytes| {
             let text = String::from_utf8(bytes.clone()).unwrap();
             *bytes = text.replacen("before 50", "BEFORE 50", 1).into_bytes();
         });
-        assert_eq!(past(&stage.dir, &plan()).unwrap().bad_lines, 0, "another journal");
-        let stage = Fixture::new();
-        stage.change("journal.jsonl", |bytes| bytes.truncate(200));
-        assert_eq!(past(&stage.dir, &plan()).unwrap().bad_lines, 0, "a shorter journal");
-        let stage = Fixture::new();
-        std::fs::remove_file(stage.folder.path().join("journal.jsonl")).unwrap();
-        assert_eq!(past(&stage.dir, &plan()).unwrap().state, State::new(plan()), "no journal");
+        assert_eq!(past(&fixture.dir, &plan()).unwrap().bad_lines, 0, "another journal");
+        let fixture = Fixture::new();
+        fixture.change("journal.jsonl", |bytes| bytes.truncate(200));
+        assert_eq!(past(&fixture.dir, &plan()).unwrap().bad_lines, 0, "a shorter journal");
+        let fixture = Fixture::new();
+        std::fs::remove_file(fixture.folder.path().join("journal.jsonl")).unwrap();
+        assert_eq!(past(&fixture.dir, &plan()).unwrap().state, State::new(plan()), "no journal");
     }
 }

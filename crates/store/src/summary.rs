@@ -119,10 +119,10 @@ mod tests {
         folder.dir().create(LOCKED, b"{}").unwrap();
         let rests = || home.path().join(AT_REST).exists();
 
-        let waking = folder.drop_summary().unwrap();
+        let dropped = folder.drop_summary().unwrap();
         folder.write_summary(&run, 0);
         assert!(!rests(), "it is about to change");
-        drop(waking);
+        drop(dropped);
         folder.write_summary(&run, 0);
         assert!(rests());
 
@@ -169,10 +169,10 @@ mod tests {
         assert_eq!(names(), before, "it has not ended");
         let outcome = ostler_core::outcome::judge(&ostler_core::life::State::new(record(1).plan), 0);
         run.publish_outcome(&outcome, &record(1)).unwrap();
-        let waking = folder.drop_summary().unwrap();
+        let dropped = folder.drop_summary().unwrap();
         folder.tidy(&run);
         assert!(names().len() > before.len(), "its next run may be about to begin");
-        drop(waking);
+        drop(dropped);
         folder.tidy(&run);
         assert_eq!(names(), ["keeper.lock", "out", "outcome.json", "runs", LOCKED]);
         fill();

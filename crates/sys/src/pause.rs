@@ -121,7 +121,7 @@ points! {
     RunStarted "run-started" [Holder],
     // Holding.
     HolderEntered "holder-entered" [Holder],
-    StoodIn "stood-in" [Holder],
+    ReplacementEntered "replacement-entered" [Holder],
     ExitSeen "exit-seen" [Holder],
     ExitWritten "exit-written" [Holder],
     AgentCollected "agent-collected" [Holder],
@@ -208,7 +208,7 @@ points! {
     FileExchanged "file-exchanged" [],
     FilePutBack "file-put-back" [],
     RewindDone "rewind-done" [],
-    // The search index, which is no part of a session's life.
+    // The search index, which is not part of a session's life.
     IndexFilled "index-filled" [],
     IndexWritten "index-written" [],
 }
@@ -272,8 +272,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(token(Role::Keeper, Point::PiecePut));
         std::fs::write(&file, "123").unwrap();
-        let struck: Vec<bool> = (0..5).map(|_| takes_effect(&file)).collect();
-        assert_eq!(struck, [false, false, true, false, false]);
+        let effects: Vec<bool> = (0..5).map(|_| takes_effect(&file)).collect();
+        assert_eq!(effects, [false, false, true, false, false]);
         assert!(!file.exists());
     }
 

@@ -157,7 +157,7 @@ impl Writer {
             Tag::TableRow => self.new_row(),
             Tag::Emphasis => self.style(self.theme.italic()),
             Tag::Strong => self.style(self.theme.bold()),
-            Tag::Strikethrough => self.style(self.theme.struck()),
+            Tag::Strikethrough => self.style(self.theme.crossed_out()),
             Tag::Link { dest_url, .. } => {
                 self.links.push((dest_url.to_string(), self.text.len()));
                 self.style(self.theme.link());

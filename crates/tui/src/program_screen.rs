@@ -41,7 +41,7 @@ fn style(look: Look, theme: Theme) -> Style {
         (look.italic, Modifier::ITALIC),
         (look.underlined, Modifier::UNDERLINED),
         (look.inverse, Modifier::REVERSED),
-        (look.struck, Modifier::CROSSED_OUT),
+        (look.crossed_out, Modifier::CROSSED_OUT),
     ] {
         if is_so {
             style = style.add_modifier(modifier);

@@ -35,7 +35,7 @@ impl Theme {
     }
 
     #[must_use]
-    pub fn struck(self) -> Style {
+    pub fn crossed_out(self) -> Style {
         Style::new().add_modifier(Modifier::CROSSED_OUT)
     }
 

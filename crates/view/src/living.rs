@@ -442,18 +442,18 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_seen_again_as_long_as_nothing_changes() {
-        let stage = Fixture::new(Channel::Command);
-        assert_eq!(stage.still(Depth::Listed), None, "nothing is noted");
-        stage.note(Depth::Listed, 0);
-        assert_eq!(stage.still(Depth::Listed), None, "its files have just been written");
-        stage.note(Depth::Listed, 10);
-        let found = stage.still(Depth::Listed).unwrap();
-        assert_eq!(View { quiet_s: 0, ..found }, stage.view());
-        assert_eq!(stage.still(Depth::Awaited).unwrap().last, None);
-        std::fs::remove_file(stage.home.path().join(live::NAME)).unwrap();
-        stage.note(Depth::Awaited, 10);
-        assert!(stage.still(Depth::Awaited).is_some());
-        assert_eq!(stage.still(Depth::Listed), None, "its last line was not asked for");
+        let fixture = Fixture::new(Channel::Command);
+        assert_eq!(fixture.still(Depth::Listed), None, "nothing is noted");
+        fixture.note(Depth::Listed, 0);
+        assert_eq!(fixture.still(Depth::Listed), None, "its files have just been written");
+        fixture.note(Depth::Listed, 10);
+        let found = fixture.still(Depth::Listed).unwrap();
+        assert_eq!(View { quiet_s: 0, ..found }, fixture.view());
+        assert_eq!(fixture.still(Depth::Awaited).unwrap().last, None);
+        std::fs::remove_file(fixture.home.path().join(live::NAME)).unwrap();
+        fixture.note(Depth::Awaited, 10);
+        assert!(fixture.still(Depth::Awaited).is_some());
+        assert_eq!(fixture.still(Depth::Listed), None, "its last line was not asked for");
     }
 
     #[test]
@@ -466,68 +466,68 @@ mod tests {
         let removed = |path: PathBuf| std::fs::remove_file(path).unwrap();
         for name in ["journal.jsonl", "runs/1/out", "runs/1/err"] {
             for change in [&more as &dyn Fn(PathBuf), &replaced, &removed] {
-                let stage = Fixture::new(Channel::Command);
-                stage.note(Depth::Listed, 10);
-                change(stage.path(name));
-                stage.keeper_runs();
-                assert_eq!(stage.still(Depth::Listed), None, "{name}");
+                let fixture = Fixture::new(Channel::Command);
+                fixture.note(Depth::Listed, 10);
+                change(fixture.path(name));
+                fixture.keeper_runs();
+                assert_eq!(fixture.still(Depth::Listed), None, "{name}");
             }
         }
         // Files that appear or are replaced.
         for name in ["session.json", "inbox.jsonl", "renamed.json", "runs/1/last", "runs/1/hooks", "runs/1/size"] {
-            let stage = Fixture::new(Channel::Tty(Tty::Hooks));
-            stage.note(Depth::Listed, 10);
-            assert!(stage.still(Depth::Listed).is_some(), "{name}");
-            let folder = stage.path(name).parent().unwrap().to_owned();
+            let fixture = Fixture::new(Channel::Tty(Tty::Hooks));
+            fixture.note(Depth::Listed, 10);
+            assert!(fixture.still(Depth::Listed).is_some(), "{name}");
+            let folder = fixture.path(name).parent().unwrap().to_owned();
             let date = || std::fs::metadata(&folder).map(|stat| (stat.ctime(), stat.ctime_nsec())).unwrap();
             let before = date();
             // The clock of the file system advances in steps. `MOMENT_S` covers a change within one step.
             while date() == before {
-                more(stage.path(name));
-                removed(stage.path(name));
+                more(fixture.path(name));
+                removed(fixture.path(name));
             }
-            more(stage.path(name));
-            assert_eq!(stage.still(Depth::Listed), None, "{name}");
+            more(fixture.path(name));
+            assert_eq!(fixture.still(Depth::Listed), None, "{name}");
         }
         // Files that existed then and are longer now.
         for name in ["inbox.jsonl", "runs/1/hooks", "runs/1/size"] {
-            let stage = Fixture::new(Channel::Tty(Tty::Nothing));
-            std::fs::write(stage.path(name), "{}").unwrap();
-            stage.note(Depth::Listed, 10);
-            assert!(stage.still(Depth::Listed).is_some(), "{name}");
-            more(stage.path(name));
-            assert_eq!(stage.still(Depth::Listed), None, "{name}");
+            let fixture = Fixture::new(Channel::Tty(Tty::Nothing));
+            std::fs::write(fixture.path(name), "{}").unwrap();
+            fixture.note(Depth::Listed, 10);
+            assert!(fixture.still(Depth::Listed).is_some(), "{name}");
+            more(fixture.path(name));
+            assert_eq!(fixture.still(Depth::Listed), None, "{name}");
         }
     }
 
     #[test]
     fn what_a_session_prints_matters_only_to_those_that_show_its_last_line() {
-        let stage = Fixture::new(Channel::Command);
-        stage.note(Depth::Listed, 10);
-        std::fs::write(stage.path("runs/1/out"), "more").unwrap();
-        stage.keeper_runs();
-        assert_eq!(stage.still(Depth::Listed), None);
-        assert!(stage.still(Depth::Awaited).is_some());
-        std::fs::write(stage.path("journal.jsonl"), "more").unwrap();
-        assert_eq!(stage.still(Depth::Awaited), None);
+        let fixture = Fixture::new(Channel::Command);
+        fixture.note(Depth::Listed, 10);
+        std::fs::write(fixture.path("runs/1/out"), "more").unwrap();
+        fixture.keeper_runs();
+        assert_eq!(fixture.still(Depth::Listed), None);
+        assert!(fixture.still(Depth::Awaited).is_some());
+        std::fs::write(fixture.path("journal.jsonl"), "more").unwrap();
+        assert_eq!(fixture.still(Depth::Awaited), None);
     }
 
     #[test]
     fn a_keeper_that_has_run_and_changed_nothing_is_noted_again() {
-        let stage = Fixture::new(Channel::Command);
-        stage.until_keeper_sleeps();
-        stage.note(Depth::Listed, 10);
-        let ran = |index: &LiveIndex| Noted::of(index, stage.id, Depth::Listed).unwrap().ran;
-        let before = ran(&LiveIndex::read(stage.home.path()));
+        let fixture = Fixture::new(Channel::Command);
+        fixture.until_keeper_sleeps();
+        fixture.note(Depth::Listed, 10);
+        let ran = |index: &LiveIndex| Noted::of(index, fixture.id, Depth::Listed).unwrap().ran;
+        let before = ran(&LiveIndex::read(fixture.home.path()));
         assert!(before.is_some(), "it sleeps");
-        stage.keeper_runs();
-        stage.until_keeper_sleeps();
-        let index = LiveIndex::read(stage.home.path());
-        assert!(still(&index, &stage.sessions(), stage.id, Depth::Listed).is_some());
+        fixture.keeper_runs();
+        fixture.until_keeper_sleeps();
+        let index = LiveIndex::read(fixture.home.path());
+        assert!(still(&index, &fixture.sessions(), fixture.id, Depth::Listed).is_some());
         // So many records that the file is written.
         (0..20).for_each(|number| index.add(SessionId::from_random(number), Vec::new()));
-        save(index, stage.home.path(), &stage.sessions());
-        let now = ran(&LiveIndex::read(stage.home.path()));
+        save(index, fixture.home.path(), &fixture.sessions());
+        let now = ran(&LiveIndex::read(fixture.home.path()));
         assert!(now.is_some() && now != before, "{before:?} {now:?}");
     }
 
@@ -535,41 +535,41 @@ mod tests {
     fn an_agent_that_has_ended_is_seen_before_its_keeper_has_run() {
         let mut agent = Command::new("sleep").arg("600").spawn().unwrap();
         let pidfd = rustix::process::pidfd_open(Pid::from_child(&agent), rustix::process::PidfdFlags::empty()).unwrap();
-        let mut stage = Fixture::new(Channel::Command);
-        stage.processes.agent = Identity::of(i32::try_from(agent.id()).unwrap()).unwrap().unwrap();
+        let mut fixture = Fixture::new(Channel::Command);
+        fixture.processes.agent = Identity::of(i32::try_from(agent.id()).unwrap()).unwrap().unwrap();
         let serial = rustix::fs::fstat(&pidfd).unwrap().st_ino;
-        stage.processes.serial = serde_json::from_value(serial.into()).unwrap();
-        stage.note(Depth::Listed, 10);
-        assert!(stage.still(Depth::Listed).is_some());
+        fixture.processes.serial = serde_json::from_value(serial.into()).unwrap();
+        fixture.note(Depth::Listed, 10);
+        assert!(fixture.still(Depth::Listed).is_some());
         // This keeper never notices.
         agent.kill().unwrap();
         agent.wait().unwrap();
-        assert_eq!(stage.still(Depth::Listed), None);
+        assert_eq!(fixture.still(Depth::Listed), None);
     }
 
     #[test]
     fn the_kernel_is_asked_for_its_processes_each_time() {
-        let mut stage = Fixture::new(Channel::Command);
-        stage.note(Depth::Listed, 10);
-        assert!(stage.still(Depth::Listed).is_some());
-        let keeper = Pid::from_child(&stage.keeper);
+        let mut fixture = Fixture::new(Channel::Command);
+        fixture.note(Depth::Listed, 10);
+        assert!(fixture.still(Depth::Listed).is_some());
+        let keeper = Pid::from_child(&fixture.keeper);
         rustix::process::kill_process(keeper, Signal::STOP).unwrap();
         rustix::process::waitpid(Some(keeper), WaitOptions::UNTRACED).unwrap();
-        assert_eq!(stage.still(Depth::Listed), None, "its keeper is stopped");
+        assert_eq!(fixture.still(Depth::Listed), None, "its keeper is stopped");
         rustix::process::kill_process(keeper, Signal::CONT).unwrap();
         rustix::process::waitpid(Some(keeper), WaitOptions::CONTINUED).unwrap();
-        assert!(stage.still(Depth::Listed).is_some(), "it goes on");
-        stage.keeper.kill().unwrap();
-        stage.keeper.wait().unwrap();
-        assert_eq!(stage.still(Depth::Listed), None, "its keeper is gone");
+        assert!(fixture.still(Depth::Listed).is_some(), "it goes on");
+        fixture.keeper.kill().unwrap();
+        fixture.keeper.wait().unwrap();
+        assert_eq!(fixture.still(Depth::Listed), None, "its keeper is gone");
 
         let other = |change: &dyn Fn(&mut Processes)| {
             // A keeper that sleeps would be proof enough, so this one never does.
             let mut never_sleeps = Command::new("sh");
-            let mut stage = Fixture::with_keeper(Channel::Command, never_sleeps.args(["-c", "while :; do :; done"]));
-            change(&mut stage.processes);
-            stage.note(Depth::Listed, 10);
-            stage.still(Depth::Listed).is_some()
+            let mut fixture = Fixture::with_keeper(Channel::Command, never_sleeps.args(["-c", "while :; do :; done"]));
+            change(&mut fixture.processes);
+            fixture.note(Depth::Listed, 10);
+            fixture.still(Depth::Listed).is_some()
         };
         let later = |who: &Identity| Identity::of_this_boot(who.pid(), who.start() + 1).unwrap();
         assert!(other(&|_| {}));

@@ -81,7 +81,7 @@ pub fn find_transcript_with(
 ) -> Option<String> {
     match agent.transcript(native_id, cwd, variable)? {
         Location::At(path) => Some(path),
-        Location::Below { folder, name_ends_with } => {
+        Location::UnderFolder { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];
             // A copy of a conversation may have two files with its name: it continues in the newer one.
             let mut newest: Option<(std::time::SystemTime, String)> = None;

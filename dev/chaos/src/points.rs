@@ -41,7 +41,7 @@ fn life_that_passes(role: Role, point: Point) -> Life {
         (Point::AgentSignalled, _) => Life::Killed,
         (Point::TreeCleared, _) => Life::Strays,
         (Point::KeeperDied | Point::KeeperReplaced, _) => Life::KeeperLost,
-        (Point::HolderReplaced | Point::StoodIn, _) => Life::HolderLost,
+        (Point::HolderReplaced | Point::ReplacementEntered, _) => Life::HolderLost,
         (Point::RunBegun, _) | (Point::ReplacementWritten | Point::ReplacementNamed, Role::Beginner) => Life::Resumed,
         (Point::PublicationWritten | Point::PublicationLinked | Point::JournalAppended, Role::Client) => {
             Life::EveryoneLost

@@ -41,10 +41,10 @@ pub fn run(mut words: impl Iterator<Item = String>) -> ExitCode {
             play(&program, operations, seed, here, &mut |played| {
                 let count = counts.entry(played.fault).or_default();
                 count.0 += 1;
-                count.1 += u64::from(played.struck);
+                count.1 += u64::from(played.injected);
                 let count = by_operation.entry(played.operation).or_default();
                 count.0 += 1;
-                count.1 += u64::from(played.struck);
+                count.1 += u64::from(played.injected);
                 done += 1;
             });
         });
@@ -56,13 +56,13 @@ pub fn run(mut words: impl Iterator<Item = String>) -> ExitCode {
         }
         println!("{done} faults, {violations} violations, {:.0} s", begun.elapsed().as_secs_f64());
     }
-    println!("\n| fault | times | struck |\n| --- | ---: | ---: |");
-    for (fault, (times, struck)) in &counts {
-        println!("| {} | {times} | {struck} |", fault.name());
+    println!("\n| fault | times | injected |\n| --- | ---: | ---: |");
+    for (fault, (times, injected)) in &counts {
+        println!("| {} | {times} | {injected} |", fault.name());
     }
-    println!("\n| operation | times | struck |\n| --- | ---: | ---: |");
-    for (operation, (times, struck)) in &by_operation {
-        println!("| {} | {times} | {struck} |", operation.name());
+    println!("\n| operation | times | injected |\n| --- | ---: | ---: |");
+    for (operation, (times, injected)) in &by_operation {
+        println!("| {} | {times} | {injected} |", operation.name());
     }
     println!("\n{done} faults, {violations} violations, {:.0} s", begun.elapsed().as_secs_f64());
     if violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

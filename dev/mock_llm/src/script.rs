@@ -226,7 +226,7 @@ fn stream(arguments: &str) -> Result<Action, String> {
 
 fn limit(arguments: &str) -> Result<Step, String> {
     let (seconds, how_often) = split_word(arguments);
-    let seconds = seconds.parse().map_err(|_| format!("`limit` wants seconds, not {seconds:?}"))?;
+    let seconds = seconds.parse().map_err(|_| format!("`limit` needs seconds, not {seconds:?}"))?;
     match how_often.trim() {
         "" => Ok(Step::Do(Action::Limit(seconds))),
         "once" => Ok(Step::FailOnce(Failure::Limit(seconds))),
@@ -238,7 +238,7 @@ fn fail(arguments: &str) -> Result<Step, String> {
     let (status, how_often) = split_word(arguments);
     let status = match status.parse::<u16>() {
         Ok(status @ 400..=599) => status,
-        Ok(_) | Err(_) => return Err(format!("`fail` wants an HTTP status from 400 to 599, not {status:?}")),
+        Ok(_) | Err(_) => return Err(format!("`fail` needs an HTTP status from 400 to 599, not {status:?}")),
     };
     match how_often.trim() {
         "once" => Ok(Step::FailOnce(Failure::Status(status))),
@@ -251,7 +251,7 @@ fn fail(arguments: &str) -> Result<Step, String> {
 fn call(text: &str) -> Result<(Call, &str), String> {
     let (name, json) = split_word(text.trim_start());
     if name.is_empty() {
-        return Err("a tool call wants a name and JSON".to_owned());
+        return Err("a tool call needs a name and JSON".to_owned());
     }
     let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
     match values.next() {

@@ -54,12 +54,12 @@ fn draw_piece(svg: &mut String, piece: &Piece, top: f64) {
     if piece.look.hidden || piece.text.trim().is_empty() {
         return;
     }
-    let Look { bold, dim, italic, underlined, struck, .. } = piece.look;
+    let Look { bold, dim, italic, underlined, crossed_out, .. } = piece.look;
     let mut attributes = String::new();
     if let Some(foreground) = foreground {
         let _ = write!(attributes, " fill=\"{foreground}\"");
     }
-    let decoration = match (underlined, struck) {
+    let decoration = match (underlined, crossed_out) {
         (true, true) => Some("underline line-through"),
         (true, false) => Some("underline"),
         (false, true) => Some("line-through"),

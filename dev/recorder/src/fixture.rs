@@ -318,7 +318,7 @@ impl Fixture<'_> {
             None => None,
             Some(Location::At(path)) => Some(PathBuf::from(path))
                 .filter(|path| path.extension().is_some_and(|end| end == "jsonl") && path.exists()),
-            Some(Location::Below { folder, name_ends_with }) => files_below(Path::new(&folder))?
+            Some(Location::UnderFolder { folder, name_ends_with }) => files_below(Path::new(&folder))?
                 .into_iter()
                 .find(|file| file.to_string_lossy().ends_with(&name_ends_with)),
         })

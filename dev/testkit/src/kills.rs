@@ -104,7 +104,7 @@ impl Killer {
             }
             let at = self.below(living.len() as u64) as usize;
             let (first, process) = living.swap_remove(at);
-            if !strike(&process) {
+            if !kill(&process) {
                 continue;
             }
             let id = first.id.clone();
@@ -121,7 +121,7 @@ impl Killer {
                 let at = self.below(living.len() as u64) as usize;
                 if let Some((second, process)) = living.get(at)
                     && may(second)
-                    && strike(process)
+                    && kill(process)
                 {
                     self.killed.push(second.clone());
                 }
@@ -144,7 +144,7 @@ fn living(harness: &Harness) -> Vec<(Killed, Identity)> {
 }
 
 /// Whether the process was alive until now.
-fn strike(process: &Identity) -> bool {
+fn kill(process: &Identity) -> bool {
     match Pidfd::open(process) {
         Ok(Some(pidfd)) => !pidfd.has_exited().unwrap_or(true) && pidfd.signal(Signal::KILL).is_ok(),
         Ok(None) | Err(_) => false,

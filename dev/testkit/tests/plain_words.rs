@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 /// Whole words, in lower case, and what to say instead.
-const OLD: [(&str, &str); 30] = [
+const OLD: [(&str, &str); 37] = [
     ("wish", "request"),
     ("wishes", "requests"),
     ("door", "socket"),
@@ -37,6 +37,13 @@ const OLD: [(&str, &str); 30] = [
     ("somebody", "a process, a person, the user"),
     ("anybody", "any process, any person"),
     ("owed", "due"),
+    ("telling", "AgentFeed, notifying"),
+    ("naming", "native_id"),
+    ("stage", "fixture"),
+    ("strike", "inject, remove"),
+    ("struck", "injected, hit"),
+    ("hostile", "untrusted, fuzz_targets"),
+    ("stood", "was up"),
 ];
 
 #[test]

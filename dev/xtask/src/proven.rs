@@ -1,6 +1,6 @@
 //! docs/agents.md: what works with which agent, written from the tests that passed, so that it cannot be wrong.
 //!
-//! A test against a real agent ends by naming what it has proven (`fixture.proves("…")`), or what ostler has reported
+//! A test against a real agent says at its end what it has proven (`fixture.proves("…")`), or what ostler has reported
 //! as impossible with that agent (`fixture.proves_impossible("…", "why")`). Nothing more is needed to add a row. Only a
 //! run in which everything passed counts. Neither the order of the tests nor that of the agents matters.
 

@@ -14,7 +14,7 @@ mod stored;
 use crate::decoder::Decoder;
 use crate::launch::{Launch, Launcher, Launching};
 use crate::recorded::Recording;
-use crate::saved::{Count, Saved, Search, Striking};
+use crate::saved::{Count, LineSearch, Saved, Search};
 use crate::speak::{Answer, Doing, Speak};
 use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
@@ -218,8 +218,8 @@ impl Saved for Claude {
         saved::words(text)
     }
 
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
-        stream_json::strike(line, wanted);
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        stream_json::remove_found(line, wanted);
     }
 
     /// In a terminal our messages have no ids; one line is not enough to recognise their marks.
@@ -227,7 +227,7 @@ impl Saved for Claude {
         if marks.iter().any(|mark| saved::is_mark(mark)) {
             Box::new(saved::Saved::new(marks))
         } else {
-            Box::new(Striking::new(self, marks))
+            Box::new(LineSearch::new(self, marks))
         }
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Saved<'a> {
         if line.kind.is("user")
             && let Some(message) = line.message.object()
         {
-            content::strike(&message.content, &mut self.words);
+            content::remove_found(&message.content, &mut self.words);
         }
         if self.replies.is_empty() {
             return;
@@ -133,7 +133,7 @@ impl<'a> Saved<'a> {
 
 impl Search for Saved<'_> {
     fn line(&mut self, line: &[u8]) -> bool {
-        stream_json::strike(line, &mut self.names);
+        stream_json::remove_found(line, &mut self.names);
         tolerantly(line, |line| serde_json::from_slice(line).map(|line| self.take_in(&line)).is_ok());
         self.is_over()
     }

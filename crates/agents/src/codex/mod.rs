@@ -117,7 +117,10 @@ impl Transcript for Codex {
 
     fn transcript(&self, native_id: &str, _cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let home = self.conversations_folder(variable)?;
-        Some(Location::Below { folder: format!("{home}/sessions"), name_ends_with: format!("-{native_id}.jsonl") })
+        Some(Location::UnderFolder {
+            folder: format!("{home}/sessions"),
+            name_ends_with: format!("-{native_id}.jsonl"),
+        })
     }
 
     fn recording(&self) -> Option<Box<dyn Recording>> {
@@ -137,13 +140,13 @@ impl Saved for Codex {
         text.to_owned()
     }
 
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
         tolerantly(line, |line| {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
                 return false;
             };
             if let Some(payload) = line.payload.object() {
-                content::strike(&payload.content, wanted);
+                content::remove_found(&payload.content, wanted);
             }
             true
         });

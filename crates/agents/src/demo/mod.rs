@@ -9,7 +9,7 @@ use crate::launch::{Launch, Launcher, Launching};
 use crate::ownership::Ownership;
 use crate::recorded::Recording;
 use crate::repair::Repair;
-use crate::saved::{Saved, Search, Striking};
+use crate::saved::{LineSearch, Saved, Search};
 use crate::speak::{Answer, Keys, Speak};
 use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
@@ -147,8 +147,8 @@ impl Saved for Demo {
         saved::words(text)
     }
 
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
-        stream_json::strike(line, wanted);
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        stream_json::remove_found(line, wanted);
     }
 
     /// Its transcript is like claude's; messages that were typed have no id of ours in it.
@@ -156,7 +156,7 @@ impl Saved for Demo {
         if marks.iter().any(|mark| saved::is_mark(mark)) {
             Box::new(saved::Saved::new(marks))
         } else {
-            Box::new(Striking::new(self, marks))
+            Box::new(LineSearch::new(self, marks))
         }
     }
 }

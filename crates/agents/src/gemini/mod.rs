@@ -120,7 +120,7 @@ impl Transcript for Gemini {
     fn transcript(&self, native_id: &str, _cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let folder = self.conversations_folder(variable)?;
         let short = native_id.get(..8)?;
-        Some(Location::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
+        Some(Location::UnderFolder { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
     }
 
     /// The message with which gemini sets up the context does not begin a conversation.
@@ -160,7 +160,7 @@ impl Saved for Gemini {
         Box::new(replaced::Newest::new(self, marks))
     }
 
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
         tolerantly(line, |line| {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
                 return false;

@@ -72,9 +72,12 @@ impl Search for Newest<'_> {
         match messages(line) {
             Some(all) => {
                 self.over = true;
-                all.0.iter().rev().for_each(|message| self.agent.strike(message.get().as_bytes(), &mut self.wanted));
+                all.0
+                    .iter()
+                    .rev()
+                    .for_each(|message| self.agent.remove_found(message.get().as_bytes(), &mut self.wanted));
             }
-            None => self.agent.strike(line, &mut self.wanted),
+            None => self.agent.remove_found(line, &mut self.wanted),
         }
         self.is_over()
     }

@@ -1,6 +1,6 @@
 //! How opencode reports what happens. In a terminal its output is a drawing, its database does not say which process
 //! wrote a row, and it accepts no id of ours. But it runs plugins: ours ([`PLUGIN`]) reports prompts, answers and the
-//! ends of turns (`hooks.rs` reads that). In headless mode another plugin ([`NAMING_PLUGIN`]) reports the conversation
+//! ends of turns (`hooks.rs` reads that). In headless mode another plugin ([`NATIVE_ID_PLUGIN`]) reports the conversation
 //! before the model's first word, so that a conversation that is interrupted before that can be resumed. The plugins
 //! are passed in the environment, in addition to what the person has there; no file of the person is changed.
 
@@ -13,7 +13,7 @@ pub const PLUGIN_FILE: &str = "agent_feed.js";
 pub const TOLD_FILE: &str = "hooks";
 pub const PLUGIN: &str = include_str!("agent_feed.js");
 /// The plugin of a headless run. It writes to [`crate::CONVERSATION`], a file that the processes of several runs share.
-pub const NAMING_PLUGIN: &str = include_str!("naming.js");
+pub const NATIVE_ID_PLUGIN: &str = include_str!("native_id.js");
 
 /// Settings of opencode in the environment; its lists of plugins are joined.
 const SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";

@@ -72,7 +72,7 @@ impl Launcher for Opencode {
                     (agent_feed::TOLD_FILE, Vec::new()),
                 ]
             }
-            Mode::Headless => vec![(agent_feed::PLUGIN_FILE, agent_feed::NAMING_PLUGIN.as_bytes().to_vec())],
+            Mode::Headless => vec![(agent_feed::PLUGIN_FILE, agent_feed::NATIVE_ID_PLUGIN.as_bytes().to_vec())],
         }
     }
 
@@ -165,6 +165,6 @@ impl Saved for Opencode {
     }
 
     fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
-        saving::strike(row, wanted);
+        saving::remove_found(row, wanted);
     }
 }

@@ -64,7 +64,7 @@ struct ToolState<'a> {
 }
 
 /// Removes from `wanted` the mark of this row.
-pub fn strike(row: &Row<'_>, wanted: &mut Vec<&str>) {
+pub fn remove_found(row: &Row<'_>, wanted: &mut Vec<&str>) {
     tolerantly(row.part_data, |data| {
         let Ok(data) = serde_json::from_slice::<Part<'_>>(data) else {
             return false;
@@ -114,7 +114,7 @@ mod tests {
         let message = format!(r#"{{"role":"{role}","time":{{"created":{created}}}}}"#);
         let row =
             Row { part: "prt_1", message_data: message.as_bytes(), part_data: part_data.as_bytes(), since_ms: 1000 };
-        strike(&row, &mut wanted);
+        remove_found(&row, &mut wanted);
         wanted
     }
 

@@ -162,7 +162,7 @@ impl Saved for Qwen {
         text.to_owned()
     }
 
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
-        recorded::strike(line, wanted);
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        recorded::remove_found(line, wanted);
     }
 }

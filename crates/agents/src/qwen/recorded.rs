@@ -83,7 +83,7 @@ pub fn said_in(line: &[u8]) -> Option<String> {
 }
 
 /// Removes from `wanted` the texts of this line.
-pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
+pub fn remove_found(line: &[u8], wanted: &mut Vec<&str>) {
     tolerantly(line, |line| {
         let Some(line) = Line::read(line) else {
             return false;
@@ -177,7 +177,7 @@ mod tests {
     fn a_text_is_found_in_its_record_and_not_in_what_the_program_notes() {
         let holds = |line: &str| {
             let mut wanted = vec!["hello there"];
-            strike(line.as_bytes(), &mut wanted);
+            remove_found(line.as_bytes(), &mut wanted);
             wanted.is_empty()
         };
         assert!(holds(r#"{"type":"assistant","message":{"parts":[{"text":"hello there\n"}]}}"#));

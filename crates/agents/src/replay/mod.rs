@@ -124,8 +124,8 @@ impl Saved for Replay {
         self.of.mark(id, text)
     }
 
-    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
-        self.of.strike(line, wanted);
+    fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        self.of.remove_found(line, wanted);
     }
 
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {

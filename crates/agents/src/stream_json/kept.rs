@@ -20,7 +20,7 @@ pub fn folder_name(cwd: &str) -> String {
 }
 
 /// Removes from `wanted` the id that is the `uuid` of this line of a transcript.
-pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
+pub fn remove_found(line: &[u8], wanted: &mut Vec<&str>) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Named<'a> {

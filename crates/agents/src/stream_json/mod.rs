@@ -9,7 +9,7 @@ mod kept;
 pub mod recorded;
 
 pub use input::{answer, interrupt, longer, message};
-pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};
+pub use kept::{ends_with_answer, folder_name, is_message, remove_found, transcript};
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, Part, texts};

@@ -169,7 +169,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
 }
 
 fn complain(failure: &Failure) -> Code {
-    // If the terminal is gone, that is no reason to panic.
+    // If the terminal is gone, do not panic.
     let _ = writeln!(std::io::stderr(), "ostler: {failure}");
     failure.code
 }

@@ -222,9 +222,9 @@ fn an_idle_chat_does_not_wake_up() {
 #[test]
 fn escape_sequences_of_the_agent_do_not_reach_the_terminal() {
     let harness = harness();
-    let hostile = "run-command printf 'a\\033[2Jb\\033]0;title\\007c\\302\\2338md\\342\\200\\256e\\n\\033[?1049lf'";
+    let untrusted = "run-command printf 'a\\033[2Jb\\033]0;title\\007c\\302\\2338md\\342\\200\\256e\\n\\033[?1049lf'";
     let said = "say x\u{1b}[2J\u{1b}]0;owned\u{7}y\u{202e}z \u{1b}[?1049l**bold\u{1b}[31m** 表e\u{301}👍";
-    let session = idle(&harness, &folder(&harness), &[hostile, said]);
+    let session = idle(&harness, &folder(&harness), &[untrusted, said]);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("bold");
     person.types(b"\x1bo");

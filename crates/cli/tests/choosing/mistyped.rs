@@ -10,7 +10,10 @@ fn commands_and_flags() {
         (&["lo"], "did you mean ostler loop or ostler logs?"),
         (&["arch"], "did you mean ostler archive?"),
         (&["-x"], "ostler has no flag -x; see ostler --help"),
-        (&["send", "@last", "-hello"], "send has no flag -hello; for text that begins with a dash: ostler send … -m TEXT"),
+        (
+            &["send", "@last", "-hello"],
+            "send has no flag -hello; for text that begins with a dash: ostler send … -m TEXT",
+        ),
         (&["stop"], "ostler stop ID, or stop every running session: --all, or those in this folder: --here"),
         (&["run", "demo", "x", "--name=-dash"], "it must not begin with a space, a dot or a dash"),
         (&["run", "demo", "x", "--name", "end "], "it must not end with a space"),

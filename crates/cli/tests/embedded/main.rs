@@ -165,7 +165,7 @@ fn a_session_that_another_command_has_moved_is_reported_as_moved() {
             engine.archive(asked, &mut |_| {}).map(drop)
         };
         let errors = [
-            engine.purge(place, &Purge::default()).map(drop),
+            engine.purge(place, &Purge::default(), &mut |_| {}).map(drop),
             if place.archived { engine.restore(place).map(drop) } else { archive() },
             engine.resume(place, resume, &mut |_| {}).map(drop),
         ];

@@ -6,9 +6,9 @@ use std::path::Path;
 
 #[test]
 fn no_work_is_lost_whatever_is_killed() {
-    let mut struck = 0;
+    let mut injected = 0;
     play(Path::new(env!("CARGO_BIN_EXE_ostler")), &Operation::ALL, 1, IN_ONE_WORLD, &mut |played| {
-        struck += u64::from(played.struck)
+        injected += u64::from(played.injected)
     });
-    assert!(struck > 0, "no fault came in time");
+    assert!(injected > 0, "no fault came in time");
 }

@@ -1,7 +1,7 @@
 //! A server that fails or does not answer delays no session, and no sender is left behind.
 
 use crate::server::{Answer, Server, arrived};
-use crate::{configure, harness, is_sender, telling, until_senders_are_gone, until_turn};
+use crate::{configure, harness, is_sender, notifying, until_senders_are_gone, until_turn};
 use ostler_sys::pause::{Point, Role, VARIABLE, token};
 use ostler_sys::process::{Identity, Life, Pidfd};
 use ostler_testkit::{ProcessKind, Session, SmallDisk, patience};
@@ -17,7 +17,7 @@ fn records(harness: &ostler_testkit::Harness) -> Vec<serde_json::Value> {
 #[test]
 fn a_server_that_never_answers_delays_no_turn_stop_or_archive_and_purge_ends_the_sender() {
     let server = Server::new();
-    let harness = telling(&server, "timeout = '2s'");
+    let harness = notifying(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
     let session = harness.detach(&["--keep", "demo", "say one"]);
     server.until("the sender waits for an answer", |requests| !requests.is_empty());
@@ -48,7 +48,7 @@ fn a_sender_does_not_delay_a_session_without_a_cgroup() {
         return;
     }
     let server = Server::new();
-    let harness = telling(&server, "timeout = '2s'");
+    let harness = notifying(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
     let session = harness.detach_without_cgroup(&["--keep", "demo", "say one"]);
     server.until("the sender waits for an answer", |requests| !requests.is_empty());
@@ -66,7 +66,7 @@ fn a_sender_does_not_delay_a_session_without_a_cgroup() {
 #[test]
 fn what_did_not_arrive_within_an_hour_is_given_up_shown_by_doctor_and_can_be_cleared() {
     let server = Server::new();
-    let mut harness = telling(&server, "moments = ['ended']");
+    let mut harness = notifying(&server, "moments = ['ended']");
     harness.has_own_clock();
     server.always(Some(Answer::Status(503)));
     let session = harness.detach(&["--", "true"]);
@@ -156,7 +156,7 @@ fn a_secret_that_only_some_sessions_have_in_their_environment_is_used_by_those_t
 #[test]
 fn a_sender_exits_when_its_way_is_no_longer_configured_or_its_folder_is_deleted() {
     let server = Server::new();
-    let harness = telling(&server, "moments = ['ended']");
+    let harness = notifying(&server, "moments = ['ended']");
     server.always(Some(Answer::Status(500)));
     let session = harness.detach(&["--", "true"]);
     server.until("it was tried", |requests| !requests.is_empty());
@@ -189,7 +189,7 @@ fn a_sender_on_a_full_disk_waits_for_space_and_then_sends_although_the_session_h
     }
     let server = Server::new();
     let disk = SmallDisk::mount("4m");
-    let mut harness = telling(&server, "moments = ['ended']");
+    let mut harness = notifying(&server, "moments = ['ended']");
     harness.keep_sessions_below(disk.path());
     let config = std::fs::read_to_string(harness.root().join("config/ostler/config.toml")).unwrap();
     harness.configure(&format!("min_free_space = 'off'\n{config}"));

@@ -2,7 +2,7 @@
 //! arrives, once by its id.
 
 use crate::server::{Answer, Server, arrived};
-use crate::{is_sender, telling, until_senders_are_gone, until_turn};
+use crate::{is_sender, notifying, until_senders_are_gone, until_turn};
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_testkit::{Harness, patience};
@@ -22,7 +22,7 @@ fn arm(harness: &mut Harness, role: Role, point: Point, nth: usize) -> PathBuf {
 /// Runs a session in which the `nth` process that passes this point is killed, and checks that each moment arrives.
 fn dies_at(role: Role, point: Point, nth: usize) {
     let server = Server::new();
-    let mut harness = telling(&server, "moments = ['asking', 'turn', 'ended']");
+    let mut harness = notifying(&server, "moments = ['asking', 'turn', 'ended']");
     server.fails_first_with(&[Answer::HangUp, Answer::Status(500)]);
     let armed = arm(&mut harness, role, point, nth);
     let session = harness.detach(&["--keep", "demo", "ask me"]);
@@ -78,7 +78,7 @@ fn nothing_is_lost_when_a_sender_dies_after_noting_that_it_has_sent() {
 fn a_keeper_that_dies_at_the_end_of_its_session_is_replaced_by_one_that_sends() {
     for point in [Point::MomentNoted, Point::SenderStarted, Point::SocketRemoved] {
         let server = Server::new();
-        let mut harness = telling(&server, "moments = ['ended']");
+        let mut harness = notifying(&server, "moments = ['ended']");
         let armed = arm(&mut harness, Role::Keeper, point, 1);
         let session = harness.detach(&["demo", "say hello"]);
         harness.run(&["wait", session.id()]).exits(0);
@@ -98,7 +98,7 @@ fn a_keeper_that_dies_at_the_end_of_its_session_is_replaced_by_one_that_sends() 
 fn a_sender_that_is_killed_after_the_end_of_its_session_is_started_by_the_next_command() {
     for command in [&["ls"][..], &["show", "ID"], &["wait", "ID"], &["recover"], &["doctor", "--fix"]] {
         let server = Server::new();
-        let harness = telling(&server, "moments = ['ended']");
+        let harness = notifying(&server, "moments = ['ended']");
         server.always(Some(Answer::Status(500)));
         let session = harness.detach(&["--", "true"]);
         server.until("it was tried", |requests| !requests.is_empty());

@@ -19,7 +19,7 @@ fn harness() -> Harness {
 }
 
 /// A home whose sessions send every notification to this server; `more` is added to `[notify]`.
-fn telling(server: &Server, more: &str) -> Harness {
+fn notifying(server: &Server, more: &str) -> Harness {
     let harness = harness();
     configure(&harness, server, more);
     harness

@@ -1,7 +1,7 @@
 //! Which notifications are sent, and which are not.
 
 use crate::server::{Answer, Server};
-use crate::{configure, harness, telling, until_senders_are_gone, until_turn};
+use crate::{configure, harness, notifying, until_senders_are_gone, until_turn};
 use ostler_testkit::ProcessKind;
 use std::process::{Command, Stdio};
 
@@ -21,7 +21,7 @@ fn signature_by_openssl(body: &[u8]) -> Option<String> {
 #[test]
 fn each_moment_arrives_once_by_its_id_and_signed_although_every_first_attempt_fails() {
     let server = Server::new();
-    let mut harness = telling(&server, "");
+    let mut harness = notifying(&server, "");
     server.fails_first_with(&[
         Answer::Status(500),
         Answer::HangUp,
@@ -121,7 +121,7 @@ fn only_configured_moments_are_sent_and_without_notify_there_is_neither_note_nor
 #[test]
 fn a_usage_limit_and_a_used_up_budget_are_sent() {
     let server = Server::new();
-    let mut harness = telling(&server, "moments = ['limit', 'budget']");
+    let mut harness = notifying(&server, "moments = ['limit', 'budget']");
     let limits = harness.root().join("limits");
     std::fs::write(&limits, "3600\n").unwrap();
     harness.set("OSTLER_DEMO_LIMITS", limits);

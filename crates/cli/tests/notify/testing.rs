@@ -1,7 +1,7 @@
 //! `ostler notify test` says by which ways it arrived.
 
 use crate::server::{Answer, Server};
-use crate::{harness, telling};
+use crate::{harness, notifying};
 
 #[test]
 fn notify_test_sends_one_by_each_way_and_says_which_arrived() {
@@ -53,7 +53,7 @@ fn notify_test_sends_one_by_each_way_and_says_which_arrived() {
 fn a_command_that_hangs_is_killed_with_everything_it_has_started() {
     let server = Server::new();
     let harness =
-        telling(&server, "timeout = '2s'\nmoments = ['ended']\ncommand = ['sh', '-c', 'sleep 1000 & sleep 1000']");
+        notifying(&server, "timeout = '2s'\nmoments = ['ended']\ncommand = ['sh', '-c', 'sleep 1000 & sleep 1000']");
     let output = harness.run(&["notify", "test"]).exits(1);
     assert!(output.stdout.contains("takes longer than 2 s and was killed"), "{output:?}");
     harness.nothing_is_left();
@@ -63,7 +63,7 @@ fn a_command_that_hangs_is_killed_with_everything_it_has_started() {
 #[test]
 fn a_command_that_does_not_read_its_input_has_arrived_when_it_succeeds() {
     let server = Server::new();
-    let harness = telling(&server, "command = ['true']");
+    let harness = notifying(&server, "command = ['true']");
     // Whether the program still runs when the message is written depends on timing, so this is repeated.
     for _ in 0..20 {
         let output = harness.run(&["notify", "test"]).exits(0);
@@ -76,7 +76,7 @@ fn a_command_that_does_not_read_its_input_has_arrived_when_it_succeeds() {
 #[test]
 fn a_wrong_setting_of_notify_is_named_once_and_the_others_apply() {
     let server = Server::new();
-    let harness = telling(&server, "quiet = '18:00-18:00'");
+    let harness = notifying(&server, "quiet = '18:00-18:00'");
     let output = harness.run(&["notify", "test"]).exits(0);
     assert!(output.stdout.contains("webhook: arrived (HTTP 204)"), "{output:?}");
     assert_eq!(output.stderr.matches("18:00-18:00").count(), 1, "{output:?}");
@@ -96,7 +96,7 @@ fn a_wrong_setting_of_notify_is_named_once_and_the_others_apply() {
 #[test]
 fn a_server_that_does_not_answer_is_reported() {
     let server = Server::new();
-    let harness = telling(&server, "timeout = '2s'");
+    let harness = notifying(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
     let output = harness.run(&["notify", "test"]).exits(1);
     assert!(output.stdout.contains("webhook: did not arrive: no answer within 2 s"), "{output:?}");

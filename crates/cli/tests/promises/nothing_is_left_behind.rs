@@ -1,6 +1,8 @@
 //! After `stop` no process of a session is alive, even when its tools have detached themselves.
 
 use crate::{harness, root_for};
+use ostler_sys::cgroup;
+use ostler_sys::process::Identity;
 use ostler_testkit::{Harness, ProcessKind, Session, alone, patience};
 
 /// Starts a program that leaves fifty double-forked processes, each in its own process session, and keeps running.

@@ -11,7 +11,7 @@ const SYSTEMD: &str = "/usr/lib/systemd/systemd";
 
 /// A script; its arguments are the program, a home for the user and systemd. The user may move processes, as the
 /// system's manager would do on request, and may create cgroups only below the manager's own.
-const STAGE: &str = r#"
+const SETUP: &str = r#"
 set -e
 mount --make-rprivate /
 umount -R /sys/fs/cgroup
@@ -62,7 +62,7 @@ fn a_user_without_a_cgroup_of_their_own_gets_a_scope_that_holds_everything() {
     std::fs::create_dir(&fixture).unwrap();
     let enter = "echo 0 > \"$0/cgroup.procs\"; exec unshare -m -p -f -C --mount-proc --kill-child bash -c \"$@\"";
     let mut command = harness.command("sh");
-    command.args(["-c", enter]).arg(&fixture).args([STAGE, "bash"]).arg(&program).arg(&home).arg(SYSTEMD);
+    command.args(["-c", enter]).arg(&fixture).args([SETUP, "bash"]).arg(&program).arg(&home).arg(SYSTEMD);
     let output = Started::new(command, None).finish();
     remove_groups(&fixture);
     let output = output.exits(0);

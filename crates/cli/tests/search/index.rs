@@ -99,10 +99,10 @@ fn a_search_that_is_killed_in_the_middle_of_its_update_loses_nothing() {
         fs::create_dir(&pauses).unwrap();
         harness.set(pause::VARIABLE, &pauses);
         claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
-        let strike = pauses.join(format!("{}.kill", token(Role::Client, point)));
-        fs::write(&strike, "x").unwrap();
+        let kill = pauses.join(format!("{}.kill", token(Role::Client, point)));
+        fs::write(&kill, "x").unwrap();
         assert_eq!(harness.run(&["search", "zebra"]).code, None, "killed");
-        assert!(!strike.exists());
+        assert!(!kill.exists());
         assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
     }
 }

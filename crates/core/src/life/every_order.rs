@@ -276,7 +276,7 @@ impl World {
                 None => return wake,
             }
         }
-        unreachable!("effects never settle: {:?} wants {:?}", self.state, effects);
+        unreachable!("effects never settle: {:?} gives {:?}", self.state, effects);
     }
 }
 
@@ -375,7 +375,7 @@ proptest! {
         let request = Event::StopRequested { by: "t".to_owned(), why: "t".to_owned(), how: StopHow::Interrupt, grace_ms: grace };
         let mut effects = world.happens(request);
         while let Some(wake) = world.settle(effects) {
-            prop_assert!(wake > world.now_ms, "waking in the past would spin");
+            prop_assert!(wake > world.now_ms, "a wake-up in the past would spin");
             world.now_ms = wake;
             effects = world.happens(Event::Tick);
         }
@@ -464,7 +464,7 @@ proptest! {
                 break;
             }
             while let Some(ms) = wake.filter(|_| world.state.has_exited() && world.state.outcome.is_none()) {
-                prop_assert!(ms > world.now_ms, "waking in the past would spin");
+                prop_assert!(ms > world.now_ms, "a wake-up in the past would spin");
                 prop_assert!(world.state.phase() == Phase::Waiting || world.state.phase() == Phase::Stopping);
                 world.now_ms = ms;
                 effects = world.happens(Event::Tick);

@@ -202,8 +202,8 @@ fn staged(entry: &[u8]) -> Option<(String, &[u8])> {
     let tab = entry.iter().position(|&byte| byte == b'\t')?;
     let head = std::str::from_utf8(&entry[..tab]).ok()?;
     let mut words = head.split(' ');
-    let (mode, object, stage) = (words.next()?, words.next()?, words.next()?);
-    (stage == "0" && mode != "160000").then(|| (object.to_owned(), &entry[tab + 1..]))
+    let (mode, object, side) = (words.next()?, words.next()?, words.next()?);
+    (side == "0" && mode != "160000").then(|| (object.to_owned(), &entry[tab + 1..]))
 }
 
 /// Whether the index entry matches the file, and the file was not changed again while the index was written.

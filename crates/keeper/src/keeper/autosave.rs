@@ -73,7 +73,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Copies what is new in the transcript. A full disk is no alarm here, because it is reported elsewhere; a copy is
+    /// Copies what is new in the transcript. A full disk causes no alarm here, because it is reported elsewhere; a copy is
     /// then made with the next turn.
     pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
         if !self.autosave.is_wanted() {

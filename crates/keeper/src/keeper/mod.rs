@@ -83,7 +83,7 @@ use holder_link::HolderLink;
 use input::Input;
 use journal::Log;
 use moments::Senders;
-use native_id::Naming;
+use native_id::NativeIdSearch;
 use ordering::Ordering;
 use ostler_agents::Agent;
 use ostler_agents::speak::Opening;
@@ -217,7 +217,7 @@ struct Keeper {
     clients: Clients,
     proof: Proof,
     conversation_lock: ConversationLock,
-    naming: Naming,
+    native_id_search: NativeIdSearch,
     counting: Counting,
     autosave: Autosave,
     senders: Senders,
@@ -298,7 +298,7 @@ impl Keeper {
             clients: Clients::default(),
             proof: Proof::default(),
             conversation_lock: ConversationLock::default(),
-            naming: Naming::default(),
+            native_id_search: NativeIdSearch::default(),
             counting: Counting::default(),
             // A program without a conversation has no transcript, and no timer runs for it.
             autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks().converses())),

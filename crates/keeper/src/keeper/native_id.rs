@@ -24,7 +24,7 @@ const SEARCH_AGAIN_MS: u64 = 5000;
 const SAID_AGAIN_MS: u64 = 2000;
 
 /// How far each source has been read.
-pub(super) struct Naming {
+pub(super) struct NativeIdSearch {
     position: u64,
     lines: Lines,
     locks: Looked,
@@ -41,9 +41,9 @@ struct Said {
     again_ms: Option<u64>,
 }
 
-impl Default for Naming {
-    fn default() -> Naming {
-        Naming {
+impl Default for NativeIdSearch {
+    fn default() -> NativeIdSearch {
+        NativeIdSearch {
             position: 0,
             lines: Lines::from(0),
             locks: Looked::default(),
@@ -87,14 +87,14 @@ impl Keeper {
         self.hear_conversation()?;
         let (now, drawn) = (since_boot_ms(), self.output.end());
         if ostler_writers::locks_tell(self.agent, &writing::variable) {
-            match self.naming.locks.due(now, drawn, LOOK_AGAIN_MS) {
+            match self.native_id_search.locks.due(now, drawn, LOOK_AGAIN_MS) {
                 Due::Now => self.see_locked_conversation()?,
                 Due::At(ms) => self.wake_by(ms),
                 Due::No => {}
             }
         }
         if self.misses_transcript() {
-            match self.naming.transcript.due(now, drawn, SEARCH_AGAIN_MS) {
+            match self.native_id_search.transcript.due(now, drawn, SEARCH_AGAIN_MS) {
                 Due::Now => self.learn_transcript()?,
                 Due::At(ms) => self.wake_by(ms),
                 Due::No => {}
@@ -104,17 +104,17 @@ impl Keeper {
         if proof::own_transcript(&self.record, &self.state).is_none() {
             return Ok(());
         }
-        match self.naming.said.looked.due(now, drawn, SAID_AGAIN_MS) {
+        match self.native_id_search.said.looked.due(now, drawn, SAID_AGAIN_MS) {
             Due::Now => {
-                self.naming.said.again_ms = Some(now + SAID_AGAIN_MS);
+                self.native_id_search.said.again_ms = Some(now + SAID_AGAIN_MS);
                 self.note_what_was_said()?;
             }
             Due::At(ms) => self.wake_by(ms),
             Due::No => {}
         }
-        match self.naming.said.again_ms {
+        match self.native_id_search.said.again_ms {
             Some(ms) if ms <= now => {
-                self.naming.said.again_ms = None;
+                self.native_id_search.said.again_ms = None;
                 self.note_what_was_said()?;
             }
             Some(ms) => self.wake_by(ms),
@@ -134,7 +134,7 @@ impl Keeper {
             return Ok(());
         };
         let size = file.metadata()?.len();
-        if std::mem::replace(&mut self.naming.said.size, size) != size {
+        if std::mem::replace(&mut self.native_id_search.said.size, size) != size {
             match last::note(self.run.dir(), self.agent, &file) {
                 Err(error) if error.is_full_disk() => {}
                 other => other?,
@@ -205,8 +205,8 @@ impl Keeper {
             return Ok(());
         }
         let (agent, pid) = (self.agent, self.process.pid());
-        let (lines, mut told) = (&mut self.naming.lines, None);
-        look::read_from(self.run.dir(), CONVERSATION, &mut self.naming.position, |bytes| {
+        let (lines, mut told) = (&mut self.native_id_search.lines, None);
+        look::read_from(self.run.dir(), CONVERSATION, &mut self.native_id_search.position, |bytes| {
             lines.feed(bytes, |line, _| match line {
                 Line::Whole(line) => told = agent.reported_conversation(line, pid).or(told.take()),
                 Line::TooLong { .. } => {}

@@ -1,5 +1,5 @@
 //! What no hook reports: the agent's record of its own process. It is watched while a turn runs in a terminal, for the
-//! end of the turn, and while a message waits for the agent to be ready. The file of hooks that write without waking
+//! end of the turn, and while a message waits for the agent to be ready. The file of hooks that write without a signal to
 //! the keeper is watched in the same way. An idle session is not watched. When no inotify instance is available, the
 //! record is looked at twice a second.
 

@@ -195,7 +195,7 @@ fn tell(folder: &Folder, slot: Option<&Held>, helpers: &mut Helpers) {
     }
 }
 
-/// The result of telling a keeper.
+/// The result of informing a keeper.
 enum Told {
     /// It has kept the slot, or may still do so.
     Yes,

@@ -82,17 +82,17 @@ impl World {
             Fault::KillOstler if operation == Operation::Snapshot && random.below(4) > 0 => {
                 let after = Duration::from_micros(random.below(60_000) as u64);
                 let started = self.start(operation);
-                let struck = self.kill_snapshot(after, &started);
+                let injected = self.kill_snapshot(after, &started);
                 started.finish();
-                struck
+                injected
             }
             Fault::KillOstler => {
                 let started = self.start(operation);
                 let moment = Duration::from_micros(random.below(self.usual(operation)) as u64);
                 std::thread::sleep(moment);
-                let struck = kill(started.process());
+                let injected = kill(started.process());
                 drop(started);
-                struck
+                injected
             }
             Fault::KillGit | Fault::KillBoth => {
                 let order = Order {
@@ -114,9 +114,9 @@ impl World {
                 let which = 1 + random.below(2);
                 let holder = fault == Fault::KillHolder;
                 let started = self.start(operation);
-                let struck = self.kill_helper(which, holder, &started);
+                let injected = self.kill_helper(which, holder, &started);
                 started.finish();
-                struck
+                injected
             }
         }
     }

@@ -29,7 +29,7 @@ pub struct Played {
     pub operation: Operation,
     pub fault: Fault,
     /// False: the operation ended before there was anything to kill.
-    pub struck: bool,
+    pub injected: bool,
 }
 
 /// Injects this many faults in one repository. Panics when a promise does not hold.
@@ -41,12 +41,12 @@ pub fn play(program: &Path, operations: &[Operation], seed: u64, faults: u64, te
         let fault = random.pick(&Fault::possible(operation));
         world.prepare(operation, number, &mut random);
         let before = world.ledger();
-        let struck = world.under_fault(operation, fault, &mut random);
+        let injected = world.under_fault(operation, fault, &mut random);
         let what = format!("{} with {} (fault {number} of seed {seed})", operation.name(), fault.name());
         world.recover(operation, &what);
         world.judge(&before, operation, &what);
         world.repeat(operation, &what);
         world.judge(&before, operation, &format!("{what}, repeated"));
-        tell(Played { operation, fault, struck });
+        tell(Played { operation, fault, injected });
     }
 }

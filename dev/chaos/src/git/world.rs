@@ -30,12 +30,12 @@ if [ -e "$order" ]; then
     n=$(( $(cat ROOT/count 2>/dev/null || echo 0) + 1 ))
     echo $n > ROOT/count
     read which after both < "$order"
-    strike=no
+    hit=no
     case "$which" in
-        [0-9]*) [ $n -eq $which ] && strike=yes ;;
-        *) case " $* " in *" $which "*) strike=yes ;; esac ;;
+        [0-9]*) [ $n -eq $which ] && hit=yes ;;
+        *) case " $* " in *" $which "*) hit=yes ;; esac ;;
     esac
-    if [ $strike = yes ]; then
+    if [ $hit = yes ]; then
         rm "$order"
         REAL "$@" <&0 &
         git=$!

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: ostler beside the tools that people use today, in one run, on one machine, in one table.
 //!
 //! Every tool runs in folders and with sockets of its own; nothing of the user's is read or touched, and nothing is
-//! left running. A goal that is missed is said in the table and is no failure: a busy machine must not turn a build
+//! left running. A goal that is missed is shown in the table and does not fail the run: a busy machine must not turn a build
 //! red. Not being able to measure ourselves, or leaving a process behind, is one.
 
 mod against;

@@ -31,7 +31,7 @@ pub enum Goal {
     AtMost(f64),
     AtLeast(f64),
     AtMostTimes(f64, Contender),
-    Below(Contender),
+    LessThan(Contender),
     AtLeastTimes(f64, Contender),
 }
 
@@ -88,7 +88,7 @@ impl Row {
             Goal::AtMost(limit) => self.median(Contender::Ostler).map(|ours| ours <= limit),
             Goal::AtLeast(limit) => self.median(Contender::Ostler).map(|ours| ours >= limit),
             Goal::AtMostTimes(factor, other) => reached(other, |ours, factor, theirs| ours <= factor * theirs, factor),
-            Goal::Below(other) => reached(other, |ours, _, theirs| ours < theirs, 1.0),
+            Goal::LessThan(other) => reached(other, |ours, _, theirs| ours < theirs, 1.0),
             Goal::AtLeastTimes(factor, other) => reached(other, |ours, factor, theirs| ours >= factor * theirs, factor),
         };
         match reached {
@@ -103,7 +103,7 @@ impl Row {
             Goal::AtMost(limit) => format!("≤ {}", self.unit.show(limit)),
             Goal::AtLeast(limit) => format!("≥ {}", self.unit.show(limit)),
             Goal::AtMostTimes(factor, other) => format!("≤ {factor} × {}", other.name()),
-            Goal::Below(other) => format!("below {}", other.name()),
+            Goal::LessThan(other) => format!("below {}", other.name()),
             Goal::AtLeastTimes(factor, other) => format!("≥ {factor} × {}", other.name()),
         }
     }
@@ -130,8 +130,8 @@ pub mod tests {
         assert_eq!(row.verdict(Goal::AtMost(3.0)), Verdict::Reached);
         assert_eq!(row.verdict(Goal::AtLeast(3.1)), Verdict::Missed);
         assert_eq!(row.verdict(Goal::AtMostTimes(1.5, Contender::Dtach)), Verdict::Reached);
-        assert_eq!(row.verdict(Goal::Below(Contender::Dtach)), Verdict::Missed);
-        assert_eq!(row.verdict(Goal::Below(Contender::Tmux)), Verdict::Unknown);
+        assert_eq!(row.verdict(Goal::LessThan(Contender::Dtach)), Verdict::Missed);
+        assert_eq!(row.verdict(Goal::LessThan(Contender::Tmux)), Verdict::Unknown);
     }
 
     #[test]

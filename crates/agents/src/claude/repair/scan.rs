@@ -60,7 +60,7 @@ const STEP_MS: u64 = 8;
 enum Kind {
     User,
     Assistant,
-    Beside,
+    Metadata,
     LastPrompt,
     Queue,
 }
@@ -70,7 +70,7 @@ impl Words for Kind {
         match text {
             "user" => Some(Kind::User),
             "assistant" => Some(Kind::Assistant),
-            "attachment" | "system" => Some(Kind::Beside),
+            "attachment" | "system" => Some(Kind::Metadata),
             "last-prompt" => Some(Kind::LastPrompt),
             "queue-operation" => Some(Kind::Queue),
             _ => None,
@@ -231,7 +231,7 @@ impl Records for Scan {
             Some(Kind::User) if line.message.0.content.items.iter().any(is_result) => Role::Result,
             Some(Kind::User) => Role::Prompt,
             Some(Kind::Assistant) => Role::Assistant,
-            Some(Kind::Beside) => Role::Other,
+            Some(Kind::Metadata) => Role::Other,
             Some(Kind::LastPrompt) => {
                 if line.leaf_uuid.is_some() {
                     self.leaf = Some(Leaf { message: line.leaf_uuid, chosen: line.explicit.0 });

@@ -5,18 +5,18 @@ use unicode_width::UnicodeWidthChar;
 
 pub struct Canvas {
     columns: usize,
-    below: Option<Below>,
+    below: Option<Lines>,
     out: String,
 }
 
 /// The lines that are on the screen.
-struct Below {
+struct Lines {
     /// The width of each line above the one with the cursor.
     above: Vec<usize>,
     cursor: usize,
 }
 
-impl Below {
+impl Lines {
     /// How many rows the cursor is below the first line, in a window that wraps lines that do not fit.
     fn rows_above_cursor(&self, columns: usize) -> usize {
         let rows: usize = self.above.iter().map(|width| width.div_ceil(columns).max(1)).sum();
@@ -35,7 +35,7 @@ impl Canvas {
         self.out.push_str(&lines.join("\r\n"));
         let _ = write!(self.out, "\x1b[{}G", cursor + 1);
         let above = lines.iter().rev().skip(1).map(|line| visible_width(line)).collect();
-        self.below = Some(Below { above, cursor });
+        self.below = Some(Lines { above, cursor });
     }
 
     /// Erases the lines; the cursor is then where they began.

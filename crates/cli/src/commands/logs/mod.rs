@@ -144,7 +144,7 @@ impl Shown {
 
     fn show(&mut self, piece: Piece<'_>) -> Result<()> {
         match piece {
-            Piece::Item { at, .. } if !self.sink.wants(at) => Ok(()),
+            Piece::Item { at, .. } if !self.sink.accepts(at) => Ok(()),
             Piece::Item { item, at } if self.json => self.sink.object(to_json(&item)?, at),
             Piece::Item { item, at } => {
                 let (mut said, mut about) = (String::new(), String::new());

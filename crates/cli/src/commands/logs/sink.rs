@@ -94,7 +94,7 @@ impl Sink {
     }
 
     /// Whether an entry of this time was asked for. An entry without a time counts as old as the one before it.
-    pub fn wants(&mut self, at: Option<Timestamp>) -> bool {
+    pub fn accepts(&mut self, at: Option<Timestamp>) -> bool {
         self.at = at.or(self.at);
         match (self.wanted.since, self.at) {
             (Some(since), Some(at)) => at >= since,

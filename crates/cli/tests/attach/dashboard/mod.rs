@@ -2,15 +2,15 @@
 //!
 //! * `list`: what is shown where, at every size. `preview`: the selected session.
 //! * `verbs`: what each key does to sessions. `leaving`: the terminal is restored, whatever happens.
-//! * `search`: all conversations. `hostile`: names and output that try to control the terminal. `emulators`: a second
+//! * `search`: all conversations. `untrusted`: names and output that try to control the terminal. `emulators`: a second
 //!   emulator shows the same.
 
 mod emulators;
-mod hostile;
 mod leaving;
 mod list;
 mod preview;
 mod search;
+mod untrusted;
 mod verbs;
 
 use crate::person::Person;

@@ -50,8 +50,8 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
         measured: bench.take_turns(entries, bench.choose(200, 5))?,
         goals: vec![
             Goal::AtMostTimes(1.5, Contender::Dtach),
-            Goal::Below(Contender::Tmux),
-            Goal::Below(Contender::TmuxCold),
+            Goal::LessThan(Contender::Tmux),
+            Goal::LessThan(Contender::TmuxCold),
         ],
     }])
 }

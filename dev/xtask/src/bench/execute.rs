@@ -118,6 +118,12 @@ impl Started {
         if waits { Ok(used / took * 100.0) } else { bail!("{} returned", self.shown) }
     }
 
+    /// Ends it. Returns what it has printed.
+    pub fn end(mut self) -> Result<String> {
+        self.kill()?;
+        read_back(&mut self.stdout)
+    }
+
     fn kill(&mut self) -> Result<()> {
         // If it has exited already, this only returns an error.
         let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);

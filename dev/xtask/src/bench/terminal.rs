@@ -11,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
+use super::Bench;
 use super::agent;
 use super::clock::{Mailbox, Moment};
 use super::execute::processor_ms;
@@ -64,6 +65,14 @@ impl Client {
         let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let started = Moment::from_word(&reports.receive(SCREEN_LIMIT)?)?;
         Ok(Self { screen, child, pidfd, started })
+    }
+
+    /// Starts this command of ours on a new terminal.
+    pub fn of(bench: &Bench, command: &Command) -> Result<Self> {
+        let mut reports = Mailbox::create(bench.scratch.file("reports"))?;
+        let mut agent = bench.scratch.command(&bench.agent);
+        on_terminal(&mut agent, &reports, command);
+        Self::start(agent, &mut reports)
     }
 
     /// Milliseconds from the start of the client until all of these texts were on the screen.

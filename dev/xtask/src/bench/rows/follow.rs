@@ -14,12 +14,15 @@ use crate::bench::drive::ostler::Ostler;
 use crate::bench::execute::{processor_ms, start};
 use crate::bench::measure::{Contender, Entry, Samples};
 use crate::bench::row::{Goal, Row, Unit};
+use crate::bench::terminal::Client;
 
 pub const NAME: &str = "follow";
 
 /// Lines that are skipped at first, and lines that are measured: two seconds.
 const FIRST: usize = 25;
 const MEASURED: usize = 100;
+/// How long a client is looked at that prints no lines.
+const LOOKED: Duration = Duration::from_secs(5);
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -30,27 +33,44 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn one_that_talks(bench: &Bench, kibibytes: usize) -> Result<[Row; 2]> {
+fn one_that_talks(bench: &Bench, kibibytes: usize) -> Result<Vec<Row>> {
     let then = format!("'{}' {COMMAND} tell-the-time", bench.agent.display());
     let turn = InTurn::begin(bench, 1, kibibytes, &then, TIME)?;
-    let (ostler, id) = (&turn.ostler, turn.ids.first().context("no session")?);
-    let row = |title: &str, unit, goal, which: fn(Followed) -> f64| {
-        let entry = Entry::new(Contender::Ostler, "ostler logs -f -n 1 ID", || {
-            Ok(move |_| Follower::start(ostler, id)?.follow().map(which))
-        });
+    let (ostler, id) = (&turn.ostler, turn.ids.first().context("no session")?.as_str());
+    let row = |title: &str, how, unit, goal, entry| {
         Ok::<_, anyhow::Error>(Row {
             name: NAME,
             title: format!("{title}, 50 messages a second, {kibibytes} KiB into a turn"),
-            how: "A program in the place of Claude Code says what time it is; the time between that and the line on our end of \
-                  the pipe, the median of 100, and the processor time meanwhile.",
+            how,
             unit,
             measured: bench.take_turns(vec![entry], bench.choose(5, 1))?,
             goals: vec![Goal::AtMost(goal)],
         })
     };
-    Ok([
-        row("a message until logs -f prints it", Unit::Milliseconds, 1.0, |followed| followed.ms)?,
-        row("processor time of logs -f", Unit::Percent, 3.0, |followed| followed.percent)?,
+    let followed = |which: fn(Followed) -> f64| {
+        Entry::new(Contender::Ostler, "ostler logs -f -n 1 ID", move || {
+            Ok(move |_| Follower::start(ostler, id)?.follow().map(which))
+        })
+    };
+    let attached = Entry::new(Contender::Ostler, "ostler attach ID", || {
+        Ok(move |_| {
+            let client = Client::of(bench, &ostler.command(["attach", id]))?;
+            let percent = client.percent_over(LOOKED)?;
+            client.hang_up()?;
+            Ok(percent)
+        })
+    });
+    let waits = Entry::new(Contender::Ostler, "ostler wait ID", || {
+        Ok(move |_| start(&mut ostler.command(["wait", id]))?.percent_over(LOOKED))
+    });
+    let how = "A program in the place of Claude Code says what time it is; the time between that and the line on our end of \
+               the pipe, the median of 100, and the processor time meanwhile.";
+    let over = "The same program; processor time over five seconds, `attach` on a terminal of 80 × 24.";
+    Ok(vec![
+        row("a message until logs -f prints it", how, Unit::Milliseconds, 1.0, followed(|followed| followed.ms))?,
+        row("processor time of logs -f", how, Unit::Percent, 3.0, followed(|followed| followed.percent))?,
+        row("processor time of attach", over, Unit::Percent, 3.0, attached)?,
+        row("processor time of wait", over, Unit::Percent, 3.0, waits)?,
     ])
 }
 
@@ -62,7 +82,7 @@ fn many_that_print(bench: &Bench) -> Result<Row> {
         let print = ["--", &program, COMMAND, "print-on"];
         let ids = (0..sessions).map(|_| ostler.launch(print)).collect::<Result<Vec<_>>>()?;
         let arguments: Vec<String> = std::iter::once("wait".to_owned()).chain(ids).collect();
-        Ok(move |_| start(&mut ostler.command(&arguments))?.percent_over(Duration::from_secs(5)))
+        Ok(move |_| start(&mut ostler.command(&arguments))?.percent_over(LOOKED))
     });
     Ok(Row {
         name: NAME,

@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::bench::Bench;
 use crate::bench::drive::ostler::{Ostler, printed_id};
-use crate::bench::execute::run;
+use crate::bench::execute::{run, start};
 use crate::bench::measure::{Contender, Entry};
 use crate::bench::row::{Goal, Row, Unit};
 
@@ -19,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What the agent says last before it only works, and the command with which it works.
 const LAST: &str = "that was all so far";
 const WORKS: &str = "sleep 3600";
+/// The exit code for a turn that is not proven to be saved.
+const NOT_SAVED: i32 = 8;
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let (sessions, megabytes) = (bench.choose(20, 3), bench.choose(5, 1));
@@ -43,7 +45,31 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     for (what, command, arguments, goal) in asked {
         rows.push(one.row(bench, format!("{what}, {megabytes} MB into a turn"), command, arguments, goal)?);
     }
+    drop(one);
+    rows.push(killed(bench, megabytes)?);
     Ok(rows)
+}
+
+/// Each session can be stopped once.
+fn killed(bench: &Bench, megabytes: usize) -> Result<Row> {
+    let sessions = bench.choose(5, 2);
+    let turns = InTurn::begin(bench, sessions, megabytes * 1024, WORKS, LAST)?;
+    let mut ids = turns.ids.iter();
+    let ostler = &turns.ostler;
+    let entry = Entry::new(Contender::Ostler, "ostler stop --kill ID", || {
+        Ok(move |_| {
+            let id = ids.next().context("no session is left")?;
+            start(&mut ostler.command(["stop", "--kill", id]))?.finish_with(NOT_SAVED, LIMIT)
+        })
+    });
+    Ok(Row {
+        name: NAME,
+        title: format!("stop --kill, {megabytes} MB into a turn"),
+        how: "As above. The script has written no transcript, so the exit code says that the turn is not saved.",
+        unit: Unit::Milliseconds,
+        measured: bench.take_turns(vec![entry], sessions)?,
+        goals: vec![Goal::AtMost(10.0)],
+    })
 }
 
 /// Sessions whose agent has said a lot and is still working.

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::listing::multiply;
 use crate::bench::Bench;
 use crate::bench::drive::ostler::{Ostler, printed_id};
-use crate::bench::execute::{LIMIT, run, start};
+use crate::bench::execute::{LIMIT, processor_ms, run, start};
 use crate::bench::measure::{Contender, Entry};
 use crate::bench::row::{Goal, Row, Unit};
 
@@ -22,7 +22,9 @@ const NOT_FOUND: i32 = 3;
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = beside_ended(bench, bench.choose(10_000, 200), (10.0, 8.0))?;
+    rows.push(events_of_new_ones(bench, bench.choose(10_000, 200))?);
     rows.extend(beside_ended(bench, bench.choose(50_000, 400), (30.0, 20.0))?);
+    rows.push(one_of_the_archived(bench, bench.choose(50_000, 400))?);
     rows.extend(beside_living(bench)?);
     Ok(rows)
 }
@@ -105,6 +107,69 @@ fn beside_ended(bench: &Bench, all: usize, (listed, found): (f64, f64)) -> Resul
     });
     rows.push(row("start with a name", named, found)?);
     Ok(rows)
+}
+
+/// What `events -f` costs for each session that comes and ends.
+fn events_of_new_ones(bench: &Bench, all: usize) -> Result<Row> {
+    let old = Old::make(bench, all, bench.choose(50, 10))?;
+    let short = bench.choose(20, 3);
+    let entry = Entry::new(Contender::Ostler, "ostler events -f", || {
+        let old = &old;
+        Ok(move |_| {
+            let events = start(&mut old.command(&["events", "-f", "--since", "0s"]))?;
+            events.until_it_waits()?;
+            let before = processor_ms(events.pid())?;
+            for _ in 0..short {
+                let id = old.ostler.launch(["--", "true"])?;
+                run(&mut old.ostler.command(["wait", &id]))?;
+                old.ostler.until_left(&id)?;
+            }
+            events.until_it_waits()?;
+            let used = processor_ms(events.pid())? - before;
+            let printed = events.end()?;
+            let ends = printed.lines().filter(|line| line.contains("\"outcome\"")).count();
+            if ends < short {
+                bail!("events -f printed the ends of {ends} sessions instead of {short}");
+            }
+            #[expect(clippy::cast_precision_loss, reason = "some dozens")]
+            Ok(used / short as f64)
+        })
+    });
+    Ok(Row {
+        name: NAME,
+        title: format!("processor time of events -f for each short session, beside {all} sessions that ended days ago"),
+        how: "Sessions of `true`, one after the other; the processor time that `events -f` uses from the first until it waits \
+              again, divided by their number.",
+        unit: Unit::Milliseconds,
+        measured: bench.take_turns(vec![entry], bench.choose(5, 1))?,
+        goals: vec![Goal::AtMost(1.0)],
+    })
+}
+
+/// How many sessions are archived with one command: what fits on a command line.
+const ARCHIVED_AT_ONCE: usize = 2000;
+
+fn one_of_the_archived(bench: &Bench, all: usize) -> Result<Row> {
+    let old = Old::make(bench, all, bench.choose(50, 10))?;
+    let entry = Entry::new(Contender::Ostler, "ostler show ID", || {
+        let mut ids = Vec::new();
+        for folder in std::fs::read_dir(old.ostler.folders())? {
+            ids.push(folder?.file_name().to_string_lossy().into_owned());
+        }
+        for some in ids.chunks(ARCHIVED_AT_ONCE) {
+            run(old.ostler.command(["archive"]).args(some))?;
+        }
+        let old = &old;
+        Ok(move |_| Ok(run(&mut old.ostler.command(["show", &old.id]))?.ms))
+    });
+    Ok(Row {
+        name: NAME,
+        title: format!("show of one of {all} archived sessions"),
+        how: "From before the command is spawned until it has exited. Copies of real ended sessions, each archived by ostler.",
+        unit: Unit::Milliseconds,
+        measured: bench.take_turns(vec![entry], bench.choose(30, 3))?,
+        goals: vec![Goal::AtMost(20.0)],
+    })
 }
 
 fn beside_living(bench: &Bench) -> Result<Vec<Row>> {

@@ -10,12 +10,11 @@ use super::long_turn::InTurn;
 use super::memory::proportional_kib;
 use crate::bench::Bench;
 use crate::bench::agent::{COMMAND, TIME};
-use crate::bench::clock::Mailbox;
 use crate::bench::drive::ostler::Ostler;
 use crate::bench::execute::run;
 use crate::bench::measure::{Contender, Entry};
 use crate::bench::row::{Goal, Row, Unit};
-use crate::bench::terminal::{Client, on_terminal};
+use crate::bench::terminal::Client;
 
 pub const NAME: &str = "ui";
 
@@ -39,10 +38,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
 
 /// Opens the dashboard. Returns how long it took until its first frame was shown.
 fn open(bench: &Bench, ostler: &Ostler<'_>) -> Result<(Client, f64)> {
-    let mut reports = Mailbox::create(bench.scratch.file("reports"))?;
-    let mut command = bench.scratch.command(&bench.agent);
-    on_terminal(&mut command, &reports, &ostler.command(["ui"]));
-    let client = Client::start(command, &mut reports)?;
+    let client = Client::of(bench, &ostler.command(["ui"]))?;
     let took = client.ms_until_shown(&[DRAWN])?;
     Ok((client, took))
 }

@@ -5,7 +5,7 @@
 //! answer of 200 pieces, one per line, then the complete answer; a tool's output of 200 lines.
 
 use ostler_agents::claude::Claude;
-use ostler_agents::reading::Reading;
+use ostler_agents::output_facts::Reading;
 use ostler_agents::speak::Speak;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;

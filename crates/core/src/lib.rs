@@ -13,11 +13,11 @@
 //! * [`start_when`]: what a program waits for when it is not started at once.
 //! * [`asking`], [`visible`]: how a question is shown, so that nothing in it is hidden.
 //! * [`worktree`]: the git worktree that was made for a session.
-//! * [`compared`]: what members of a group are compared by.
+//! * [`comparison`]: what members of a group are compared by.
 //! * [`view`]: what `ls`, `show` and `wait` report about a session.
 
 pub mod asking;
-pub mod compared;
+pub mod comparison;
 pub mod event;
 pub mod fact;
 pub mod id;

@@ -16,7 +16,7 @@ use ostler_core::event::StopHow;
 use ostler_core::record::Renamed;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
-use ostler_store::{archived, checkpoints, ended, packed};
+use ostler_store::{archive_file, archived, checkpoints, ended};
 use ostler_sys::clock;
 use ostler_sys::pause::{self, Point};
 use ostler_view::look;
@@ -127,7 +127,7 @@ impl Engine {
         still.rename(&into, id.as_str())?;
         pause::at(Point::ArchiveMoved);
         // The session is archived in either form: when it cannot be packed now, it is read as a folder.
-        let _ = packed::lock(&archive).and_then(|lock| packed::pack(&into, id, &lock));
+        let _ = archive_file::lock(&archive).and_then(|lock| archive_file::pack(&into, id, &lock));
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Engine {
         let mut damaged = Vec::new();
         if place.is_packed() {
             let still = take()?;
-            damaged = packed::unpack(&still.parent()?, id, still.held())?;
+            damaged = archive_file::unpack(&still.parent()?, id, still.held())?;
         }
         let still = take()?;
         let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();

@@ -11,7 +11,7 @@ use ostler_store::StoreError;
 pub use ostler_store::checkpoints::Checkpoint;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::{archived, checkpoints, packed};
+use ostler_store::{archive_file, archived, checkpoints};
 use ostler_sys::clock;
 use ostler_view::recorded;
 use serde::Serialize;
@@ -97,11 +97,11 @@ impl Engine {
         if was_packed {
             let quiesced = take()?;
             // After packing the files again, it would no longer be known that they are damaged.
-            if let [first, ..] = &packed::damaged_files(&place.open()?)?[..] {
+            if let [first, ..] = &archive_file::damaged_files(&place.open()?)?[..] {
                 let reason = "the archived file is damaged".to_owned();
                 return Err(StoreError::Damaged { file: first.clone(), reason }.of(place.id).into());
             }
-            packed::unpack(&quiesced.parent()?, place.id, quiesced.held())?;
+            archive_file::unpack(&quiesced.parent()?, place.id, quiesced.held())?;
         }
         let quiesced = take()?;
         let folder = place.open()?;
@@ -114,7 +114,8 @@ impl Engine {
         if was_packed {
             // The session is archived in either form: when it cannot be packed now, it is read as a folder.
             let month = quiesced.parent()?;
-            let _ = packed::lock(&self.home.archive()).and_then(|lock| packed::pack(&month, place.id, &lock));
+            let _ =
+                archive_file::lock(&self.home.archive()).and_then(|lock| archive_file::pack(&month, place.id, &lock));
         }
         Ok(before)
     }

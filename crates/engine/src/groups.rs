@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::settings::Engine;
-use ostler_core::compared::{Checked, Compared};
+use ostler_core::comparison::{Checked, Compared};
 use ostler_core::record::Session;
 use ostler_core::view::View;
 use ostler_store::home::{NotFound, Place};

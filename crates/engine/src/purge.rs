@@ -8,8 +8,8 @@ use crate::orphans;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use ostler_store::archive_file;
 use ostler_store::home::{Home, Place};
-use ostler_store::packed;
 use ostler_sys::clock;
 use ostler_sys::dir::Dir;
 use std::io::ErrorKind;
@@ -76,7 +76,7 @@ impl Engine {
     pub fn finish_purges(&self) -> Result<()> {
         leftovers(&self.home)?.iter().try_for_each(|folder| remove(folder))?;
         for month in self.home.months()? {
-            packed::clear(&Dir::open(&month)?, &packed::lock(&self.home.archive())?)?;
+            archive_file::clear(&Dir::open(&month)?, &archive_file::lock(&self.home.archive())?)?;
         }
         Ok(())
     }

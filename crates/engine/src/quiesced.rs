@@ -9,9 +9,9 @@ use crate::moved;
 use crate::request::look_and_record;
 use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
+use ostler_store::archive_file;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::packed;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
 use ostler_sys::process::{Identity, Pidfd};
@@ -111,7 +111,7 @@ impl Quiesced {
 
     /// A packed session has no keeper. Only the process that holds the lock of the archive unpacks or deletes it.
     fn take_packed(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
-        let held = packed::lock(place.path.parent().and_then(Path::parent).unwrap_or(Path::new("/")))?;
+        let held = archive_file::lock(place.path.parent().and_then(Path::parent).unwrap_or(Path::new("/")))?;
         if !place.is_packed() {
             return Err(moved::by_another_command(place).into());
         }

@@ -13,8 +13,8 @@ use ostler_store::{inbox, journal};
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_sys::socket::{self, PACKET, Packet};
-use ostler_view::closing;
 use ostler_view::look::{Depth, look_to};
+use ostler_view::write_outcome;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
@@ -47,7 +47,7 @@ pub fn record_if_ended(place: &Place, view: View) -> Result<View> {
         let folder = place.open()?;
         // The owner of the session could not read what we would write.
         if folder.dir().is_ours()? {
-            closing::record_if_lost(&folder, &view)?;
+            write_outcome::record_if_lost(&folder, &view)?;
         }
     }
     Ok(view)

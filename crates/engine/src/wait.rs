@@ -12,7 +12,7 @@ use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
 use ostler_sys::notify::{self, Watcher};
 use ostler_sys::threads::each_in_parallel;
-use ostler_view::living::Live;
+use ostler_view::live_views::Live;
 use ostler_view::look::{Depth, look_for_outcome};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;

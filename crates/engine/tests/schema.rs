@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read a file has failed")]
 
-use ostler_core::compared::Compared;
+use ostler_core::comparison::Compared;
 use ostler_core::outcome::Outcome;
 use ostler_core::review::Review;
 use ostler_core::view::View;

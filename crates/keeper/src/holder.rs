@@ -19,7 +19,7 @@ use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};
 use crate::handles::{self, Handles, Helper, environment};
 use crate::start::{self, NotStarted, Seen, Starting};
-use crate::{KEEPER, apart};
+use crate::{KEEPER, replacement_holder};
 use ostler_store::RunRecord;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
@@ -73,8 +73,8 @@ pub const OF: &str = "--of";
 /// The process called `__holder`.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
-    match option(arguments, apart::FLAG) {
-        Some(session) => i32::from(apart::go_on(session, &|| hold(arguments)).is_err()),
+    match option(arguments, replacement_holder::FLAG) {
+        Some(session) => i32::from(replacement_holder::go_on(session, &|| hold(arguments)).is_err()),
         None => hold(arguments),
     }
 }

@@ -4,11 +4,11 @@
 use crate::begin::{Beginning, begin};
 use crate::handles::{self, Handles, Helper};
 use crate::launcher::{self, Launcher};
-use crate::{HOLDER, abandoned, apart};
+use crate::{HOLDER, abandoned, replacement_holder};
 use ostler_core::record::{Request, Session};
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::home::{Home, Place};
-use ostler_store::{RunRecord, StoreError, inbox, spare};
+use ostler_store::{RunRecord, StoreError, inbox, spare_folder};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
 use ostler_sys::pause::{self, Point};
@@ -106,8 +106,8 @@ pub(crate) fn launch_here(home: &Home, launch: Launch<'_>) -> Result<Place, Laun
     let sessions = home.open_or_make(&home.sessions())?;
     let hidden = hidden_name(id.as_str());
     let place = home.sessions();
-    let made =
-        spare::take(&sessions, &hidden).and_then(|taken| if taken { Ok(()) } else { sessions.make_dir(&hidden) });
+    let made = spare_folder::take(&sessions, &hidden)
+        .and_then(|taken| if taken { Ok(()) } else { sessions.make_dir(&hidden) });
     made.map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
     pause::at(Point::FolderMade);
     let folder = Folder::new(sessions.open_dir(&hidden)?);
@@ -327,7 +327,7 @@ fn rescue(
     }
     let number = run.to_string();
     let session = folder.session()?;
-    let flags = ["--replacement", "--run", &number, apart::FLAG, session.id.as_str()];
+    let flags = ["--replacement", "--run", &number, replacement_holder::FLAG, session.id.as_str()];
     let started = handles.start_helper(&Helper { word: HOLDER, flags: &flags, more: &[] }, &environment(&session))?;
     // The holder continues in a copy of itself.
     spawn::collect(started.pid);

@@ -25,10 +25,10 @@ use ostler_core::limits::OutputBounds;
 use ostler_core::moment::Wanted;
 
 mod abandoned;
-mod apart;
 mod begin;
 mod contain;
 mod control;
+pub mod create_ended;
 mod files;
 mod handles;
 pub mod holder;
@@ -38,11 +38,11 @@ mod later;
 pub mod launch;
 pub mod launcher;
 pub mod program;
-pub mod put_ended;
+mod replacement_holder;
 pub mod scope;
 mod start;
 pub mod wire;
-mod writing;
+mod writer_lock;
 
 /// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot, looks
 /// into one database, or looks at one screen. (The word for the command that an agent runs as a hook is defined with
@@ -91,8 +91,8 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
         Some(KEEPER) => Some(keeper::main(rest, settings)),
         Some(ostler_agents::hook::ENTRY) => Some(hook::main(rest)),
         Some(SNAPSHOT) => Some(keeper::screen_snapshots::main(rest)),
-        Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
-        Some(SCREEN) => Some(keeper::screen::main(rest)),
+        Some(INQUIRY) => Some(keeper::database_query::main(rest)),
+        Some(SCREEN) => Some(keeper::prompt_screen::main(rest)),
         Some(LAUNCH) => Some(launcher::main(rest)),
         Some(later::LATER) => Some(later::main(rest)),
         Some(_) | None => None,

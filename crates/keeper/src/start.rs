@@ -3,7 +3,7 @@
 use crate::contain::{Containment, Inside};
 use crate::handles::{self, Handles};
 use crate::later;
-use crate::writing::Occupied;
+use crate::writer_lock::Occupied;
 use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder, session_size};
 use ostler_store::queue::{Entry, Queue};

@@ -15,7 +15,7 @@
 
 pub mod message;
 pub mod sender;
+mod sender_threads;
 pub mod settings;
-mod shift;
 pub mod spool;
 pub mod ways;

@@ -13,8 +13,8 @@
 //! The race this solves: a sender that finds another one at work relies on it, while that one may be about to exit. So
 //! a sender looks once more after it has released the lock.
 
+use crate::sender_threads::Shift;
 use crate::settings::{Settings, Way};
-use crate::shift::Shift;
 use crate::spool::{Delivery, LIFETIME, Record, Spool, Standing, given_up_at};
 use crate::ways::{self, NotSent};
 use ostler_store::StoreError;

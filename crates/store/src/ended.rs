@@ -8,11 +8,11 @@
 //! ([`crate::summary`]). Only an ostler from before this file does not; a session that it resumes is listed after the
 //! next comparison.
 //!
-//! * `table`: the bytes. `woken`: the sessions whose record is not valid. `roll`: which sessions there are. `names`:
+//! * `table`: the bytes. `woken`: the sessions whose record is not valid. `sessions_list`: which sessions there are. `names`:
 //!   which of them may have a name.
 
 mod names;
-mod roll;
+mod sessions_list;
 mod table;
 mod woken;
 
@@ -65,7 +65,7 @@ pub struct EndedIndex {
 /// Which sessions a folder has.
 enum Listed {
     /// The folder has not changed since it was listed; the list is given as the difference from the index.
-    Before(roll::Difference),
+    Before(sessions_list::Difference),
     Now(Vec<SessionId>),
 }
 
@@ -120,16 +120,16 @@ impl EndedIndex {
         let (Ok(home), Some(changed)) = (Dir::open(home), sessions.changed(".")?) else {
             return list().map(Listed::Now);
         };
-        let of = roll::Of { folder: sessions.inode()?, changed, index: self.table.check() };
+        let of = sessions_list::Of { folder: sessions.inode()?, changed, index: self.table.check() };
         let name = self.name.replace("ended.index", "sessions.list").replace(".index", ".list");
-        if let Some(difference) = roll::read(&home, &name, of) {
+        if let Some(difference) = sessions_list::read(&home, &name, of) {
             return Ok(Listed::Before(difference));
         }
         let ids = list()?;
         let settled = clock::now().as_second() - changed.seconds >= MOMENT_S && sessions.changed(".")? == Some(changed);
         if settled {
             // Without this file the next command lists the folder again.
-            let _ = roll::write(&home, &name, of, self.table.ids(), &ids);
+            let _ = sessions_list::write(&home, &name, of, self.table.ids(), &ids);
         }
         Ok(Listed::Now(ids))
     }

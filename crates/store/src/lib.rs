@@ -10,17 +10,19 @@
 //!   lookups.
 //! * [`live`]: what lists have found out about sessions that run.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
-//! * [`printed`], [`times`]: the output of a run, and when it came. [`room`]: what is kept free on a disk.
+//! * [`printed`], [`times`]: the output of a run, and when it came. [`disk_reserve`]: what is kept free on a disk.
 //! * [`checkpoints`]: copies of the agent's transcript. [`archived`]: what a session was when it was archived.
-//! * [`spare`]: the folder of the next session, made in advance. [`disk_usage`]: how much disk space sessions use.
+//! * [`spare_folder`]: the folder of the next session, made in advance. [`disk_usage`]: how much disk space sessions use.
 //! * [`limits`]: what the cgroups of a run report about its limits. [`branch`]: what git has checked out in a session's
 //!   directory.
-//! * [`packed`]: an archived session in one file.
+//! * [`archive_file`]: an archived session in one file.
 
+pub mod archive_file;
 pub mod archived;
 pub mod backwards;
 pub mod branch;
 pub mod checkpoints;
+pub mod disk_reserve;
 pub mod disk_usage;
 pub mod ended;
 pub mod feed;
@@ -30,14 +32,12 @@ pub mod inbox;
 pub mod journal;
 pub mod limits;
 pub mod live;
-pub mod packed;
 pub mod pieces;
 pub mod printed;
 pub mod progress;
 pub mod queue;
 pub mod review;
-pub mod room;
-pub mod spare;
+pub mod spare_folder;
 pub mod summary;
 pub mod times;
 pub mod turns;

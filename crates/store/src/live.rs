@@ -1,7 +1,7 @@
 //! `live.index`: what lists have found out about sessions that run, in one file, so that a list of a thousand sessions
 //! reads no records of sessions to which nothing has happened since.
 //!
-//! It is derived and may be deleted. The file has a header and records; the `living` module of `view` defines what is
+//! It is derived and may be deleted. The file has a header and records; the `live_views` module of `view` defines what is
 //! in a record and how long it is valid. A file of another build of ostler or of another boot is read as if it were not
 //! there, and so is each record that is damaged or cut off. Commands that look at many sessions write it again, in one
 //! step and without waiting for the disk, when enough has changed. If two do so at once, the last one wins; nothing is

@@ -18,11 +18,11 @@ pub mod fields;
 pub mod finding;
 pub mod lines;
 pub mod place;
+pub mod record_lines;
 mod rejoined;
 mod salvage;
 mod shrunken;
 mod split;
-pub mod surface;
 
 pub use edits::{Edit, Edits};
 pub use finding::{Finding, MAY_HAVE_RUN, Remedy};

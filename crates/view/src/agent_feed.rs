@@ -2,7 +2,7 @@
 //! readers use this code, so that they decode the same facts.
 
 use ostler_agents::decoder::{Decoder, OwnRecord};
-use ostler_agents::reading::Reading;
+use ostler_agents::output_facts::Reading;
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::{LongLine, State};
 use ostler_core::outcome::Exit;

@@ -1,7 +1,7 @@
 //! What was said, in order: the agent's facts from `out` (or `hooks`), and between them the messages that it was given.
 
 use jiff::Timestamp;
-use ostler_agents::reading::Reading;
+use ostler_agents::output_facts::Reading;
 use ostler_agents::recorded::{self, Recorded, What};
 use ostler_core::event::Event;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};

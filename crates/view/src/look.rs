@@ -7,7 +7,7 @@
 
 use crate::agent_feed::AgentFeed;
 use crate::helpers::{Helpers, Processes, agent_lives, lives};
-use crate::last::{self, Streams};
+use crate::last_line::{self, Streams};
 use crate::newer_messages::{Newer, newer_messages};
 use crate::proof;
 use jiff::Timestamp;
@@ -57,10 +57,10 @@ impl Depth {
     }
 
     /// How a screen is drawn for the last line.
-    fn drawn(self) -> last::Drawn {
+    fn drawn(self) -> last_line::Drawn {
         match self {
-            Depth::Listed => last::Drawn::Nearly,
-            Depth::Standing | Depth::Awaited | Depth::Everything => last::Drawn::Whole,
+            Depth::Listed => last_line::Drawn::Nearly,
+            Depth::Standing | Depth::Awaited | Depth::Everything => last_line::Drawn::Whole,
         }
     }
 
@@ -587,7 +587,7 @@ fn fill(
     view.last_turn = state.last_turn().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
     view.last = match depth.has_last() {
-        true => last::line_of(folder, run, &view.agent, &record.plan, &streams, depth.drawn())?,
+        true => last_line::line_of(folder, run, &view.agent, &record.plan, &streams, depth.drawn())?,
         false => None,
     };
     let held = state.held().map(Held::alarm);

@@ -1,16 +1,16 @@
 //! A look at many sessions: nothing is read or asked that can be known without it.
 
-use crate::living::{self, Begun};
+use crate::live_views::{self, Begun};
 use crate::look::{Depth, blank, ended, look_at_processes, own};
 use crate::newer_messages::Newer;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::StoreError;
 use ostler_store::branch;
+use ostler_store::disk_reserve::is_nearly_full;
 use ostler_store::folder::Folder;
 use ostler_store::home::SessionsDir;
 use ostler_store::live::LiveIndex;
-use ostler_store::room::is_nearly_full;
 use ostler_store::summary::read_summary;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock;
@@ -50,7 +50,7 @@ impl<'a> Overview<'a> {
 
     /// Looks at one of many: for most of them the summary is enough.
     pub fn look(&self, id: SessionId) -> Result<View, StoreError> {
-        if let Some(mut view) = self.live.and_then(|live| living::still(live, &self.dir, id, self.depth)) {
+        if let Some(mut view) = self.live.and_then(|live| live_views::still(live, &self.dir, id, self.depth)) {
             view.branch = self.branch(&view.cwd);
             return Ok(view);
         }
@@ -71,7 +71,7 @@ impl<'a> Overview<'a> {
         };
         let (mut view, processes) = look().map_err(|error: StoreError| error.of(id))?;
         if let (Some(live), Some(processes)) = (self.live, &processes) {
-            living::note(live, &self.dir, self.depth, (&view, processes), begun);
+            live_views::note(live, &self.dir, self.depth, (&view, processes), begun);
         }
         if !view.ended {
             view.branch = self.branch(&view.cwd);

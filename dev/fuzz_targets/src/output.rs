@@ -3,7 +3,7 @@
 use crate::first;
 use ostler_agents::Agent;
 use ostler_agents::decoder::Decoder;
-use ostler_agents::reading::Reading;
+use ostler_agents::output_facts::Reading;
 use ostler_agents::saved::Row;
 use ostler_agents::speak::Answer;
 use ostler_core::asking::Shown;

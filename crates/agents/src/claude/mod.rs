@@ -2,7 +2,6 @@
 //! one process. In a terminal it draws, and [`hooks`] report what happens.
 
 mod arguments;
-mod counted;
 pub mod hooks;
 mod installed;
 mod limits;
@@ -10,6 +9,7 @@ mod ownership;
 mod repair;
 pub(crate) mod saved;
 mod stored;
+mod turn_usage;
 
 use crate::decoder::Decoder;
 use crate::launch::{Launch, Launcher, Launching};
@@ -185,7 +185,7 @@ impl Transcript for Claude {
     }
 
     fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
-        counted::cost(record, cwd, native_id, left)
+        turn_usage::cost(record, cwd, native_id, left)
     }
 
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
@@ -211,7 +211,7 @@ impl Transcript for Claude {
 
 impl Saved for Claude {
     fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
-        counted::Counted::new(marks).map(|count| Box::new(count) as Box<dyn Count>)
+        turn_usage::Counted::new(marks).map(|count| Box::new(count) as Box<dyn Count>)
     }
 
     fn mark_of_words(&self, text: &str) -> String {

@@ -3,7 +3,7 @@
 use super::limits;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::decoder::Decoder;
-use crate::shapes::{Problem, Usage};
+use crate::shared_fields::{Problem, Usage};
 use ostler_core::fact::{Call, Fact, Retry, Tokens, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
 

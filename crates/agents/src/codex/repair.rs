@@ -11,7 +11,7 @@ use ostler_transcript::edits::Edits;
 use ostler_transcript::fields::{Known, Name, Object, Words, number};
 use ostler_transcript::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN, count_copy};
 use ostler_transcript::place::Placed;
-use ostler_transcript::surface::{self, Records};
+use ostler_transcript::record_lines::{self, Records};
 use ostler_transcript::{Branches, Examination, new_uuid};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -154,7 +154,7 @@ impl Repairs for Codex {
 fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     source.seek(SeekFrom::Start(0))?;
     let mut rollout = Rollout::default();
-    let surface = surface::read(&mut source, &mut rollout)?;
+    let surface = record_lines::read(&mut source, &mut rollout)?;
     let mut findings = surface.findings;
     let mut edits = Edits::default();
     if !surface.unseen {
@@ -211,7 +211,7 @@ fn copies(rollout: &mut Rollout, source: &mut (impl Read + Seek)) -> io::Result<
     }
     source.seek(SeekFrom::Start(0))?;
     let mut all = Everything::default();
-    surface::read(&mut *source, &mut all)?;
+    record_lines::read(&mut *source, &mut all)?;
     same(&mut all.0, source)
 }
 

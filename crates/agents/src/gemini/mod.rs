@@ -1,17 +1,17 @@
 //! Gemini CLI. One process per turn: it reads the prompt from its input, and a further message resumes the
 //! conversation.
 
-mod codes;
 mod installed;
 mod limits;
 mod output;
 mod ownership;
 mod recorded;
 mod repair;
-mod replaced;
+mod replaced_messages;
 mod retries;
 mod screen;
 mod stored;
+mod terminal_codes;
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
@@ -132,7 +132,7 @@ impl Transcript for Gemini {
     fn begins(&self, lines: &mut dyn Iterator<Item = Vec<u8>>) -> bool {
         let mut begun = false;
         for line in lines {
-            begun = match replaced::messages(&line) {
+            begun = match replaced_messages::messages(&line) {
                 Some(all) => all.has_conversation(),
                 None => begun || self.begins_with(&line),
             };
@@ -157,7 +157,7 @@ impl Saved for Gemini {
     }
 
     fn search_conversation<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
-        Box::new(replaced::Newest::new(self, marks))
+        Box::new(replaced_messages::Newest::new(self, marks))
     }
 
     fn remove_found(&self, line: &[u8], wanted: &mut Vec<&str>) {
@@ -167,8 +167,9 @@ impl Saved for Gemini {
             };
             for text in content::texts(&line.content) {
                 // The transcript keeps the terminal codes in a text, the output does not.
-                let text = codes::without(text);
-                if let Some(found) = wanted.iter().position(|mark| codes::without(mark).trim() == text.trim()) {
+                let text = terminal_codes::without(text);
+                if let Some(found) = wanted.iter().position(|mark| terminal_codes::without(mark).trim() == text.trim())
+                {
                     wanted.remove(found);
                 }
             }

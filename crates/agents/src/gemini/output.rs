@@ -9,7 +9,7 @@ use crate::any_json::{AnyJson, tolerantly};
 use crate::codex;
 use crate::decoder::{Decoder, cut_off};
 use crate::lines::LINE_LIMIT;
-use crate::shapes::{Problem, Usage};
+use crate::shared_fields::{Problem, Usage};
 use crate::stream_json::{ToolInput, first_line, tool_detail, tool_edits};
 use ostler_core::fact::{Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;

@@ -1,7 +1,7 @@
 //! The conversation in a transcript of Gemini. It writes a message when it has come, and again when its tools have run:
 //! the second time only what is new in it counts.
 
-use super::codes;
+use super::terminal_codes;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, texts};
 use crate::recorded::{Items, Recorded, Recording, time};
@@ -86,7 +86,7 @@ impl Transcript {
             return false;
         };
         let mut items = Items { at: time(&line.timestamp), items };
-        let text = || texts(&line.content).map(codes::without).collect::<Vec<_>>().join("\n");
+        let text = || texts(&line.content).map(terminal_codes::without).collect::<Vec<_>>().join("\n");
         match line.kind.text() {
             Some("user") => items.told(&text()),
             Some("gemini") => {
@@ -126,7 +126,7 @@ fn show(tool: &Tool<'_>, items: &mut Items<'_>) {
     let told = texts.map(printed).collect::<Vec<_>>().join("\n");
     // The model gets the exit code of a command; a person is shown what the command printed.
     let ended_well = told.lines().all(|line| line.strip_prefix("Exit Code: ").is_none_or(|code| code.trim() == "0"));
-    let text = tool.shown.text().map_or(told, |shown| codes::without(shown).into_owned());
+    let text = tool.shown.text().map_or(told, |shown| terminal_codes::without(shown).into_owned());
     items.fact(Fact::ToolReturned { text, failed: !(tool.status.is("success") && ended_well), call: id });
 }
 
@@ -134,7 +134,7 @@ fn show(tool: &Tool<'_>, items: &mut Items<'_>) {
 fn printed(text: &str) -> String {
     let inside =
         text.trim().strip_prefix("<untrusted_context>").and_then(|rest| rest.strip_suffix("</untrusted_context>"));
-    codes::without(inside.unwrap_or(text).trim()).into_owned()
+    terminal_codes::without(inside.unwrap_or(text).trim()).into_owned()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use ostler_transcript::fields::{Items, Known, Name, Object, Words};
 use ostler_transcript::finding::{CALL_IS_LOST, Finding};
 use ostler_transcript::new_uuid;
 use ostler_transcript::place::Placed;
-use ostler_transcript::surface::{self, Records};
+use ostler_transcript::record_lines::{self, Records};
 use ostler_transcript::{Branches, Examination};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -172,7 +172,7 @@ impl Repairs for Gemini {
 fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     source.seek(SeekFrom::Start(0))?;
     let mut chat = Chat::default();
-    let surface = surface::read(&mut source, &mut chat)?;
+    let surface = record_lines::read(&mut source, &mut chat)?;
     let mut findings = surface.findings;
     let mut edits = Edits::default();
     for &start in chat.undone.iter().filter(|_| !surface.unseen) {

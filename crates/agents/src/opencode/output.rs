@@ -3,7 +3,7 @@
 use super::saving;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::decoder::{Decoder, explained};
-use crate::shapes;
+use crate::shared_fields;
 use crate::stream_json::{ToolInput, tool_detail, tool_edits};
 use ostler_core::fact::{Call, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
@@ -102,7 +102,7 @@ struct Problem<'a> {
     #[serde(borrow)]
     name: AnyJson<'a>,
     message: AnyJson<'a>,
-    data: AnyJson<'a, shapes::Problem<'a>>,
+    data: AnyJson<'a, shared_fields::Problem<'a>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -5,11 +5,11 @@
 //! is tested with the real ones.
 
 mod input;
-mod kept;
 pub mod recorded;
+mod transcript_lines;
 
 pub use input::{answer, interrupt, longer, message};
-pub use kept::{ends_with_answer, folder_name, is_message, remove_found, transcript};
+pub use transcript_lines::{ends_with_answer, folder_name, is_message, remove_found, transcript};
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, Part, texts};

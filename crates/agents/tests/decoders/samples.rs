@@ -1,7 +1,7 @@
 //! What real agents printed and wrote in one turn with a tool, long texts cut.
 
 use ostler_agents::Agent;
-use ostler_agents::reading::Reading;
+use ostler_agents::output_facts::Reading;
 use ostler_core::fact::Fact;
 use ostler_core::outcome::Exit;
 

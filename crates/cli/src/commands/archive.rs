@@ -1,7 +1,7 @@
 //! `ostler archive`: put sessions away. A session that still runs is stopped first, as `stop` does it. `ls` no longer
 //! lists an archived session; `show` and `logs` read it as before, and `restore` brings it back.
 
-use super::several;
+use super::each_session;
 use super::stop::say_whether_saved;
 use crate::args::Archive;
 use crate::context::Context;
@@ -18,7 +18,7 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
         None => engine.select_all(&args.ids)?,
     };
     // All sessions are asked to stop before the first is waited for.
-    Ok(several::each(engine.stop_to_archive(places), |archiving| {
+    Ok(each_session::each(engine.stop_to_archive(places), |archiving| {
         let end = engine.archive(archiving, &mut say::notice)?;
         let waiting = match end.view.queued {
             0 => String::new(),

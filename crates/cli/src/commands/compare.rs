@@ -8,7 +8,7 @@ use crate::ui::money::rounded;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::duration;
-use ostler_core::compared::Compared;
+use ostler_core::comparison::Compared;
 use ostler_engine::Place;
 use ostler_tui::terminal::{Signal, Signals};
 use std::io::IsTerminal;

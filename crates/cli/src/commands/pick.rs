@@ -1,7 +1,7 @@
 //! `ostler pick`: lands the work of one session of a group, and archives the others.
 
+use super::each_session;
 use super::land;
-use super::several;
 use crate::args::Land;
 use crate::context::Context;
 use crate::exit::{Code, Result};
@@ -24,7 +24,7 @@ pub fn run(context: &Context, args: &Land) -> Result<Code> {
     if args.dry_run {
         return Ok(Code::Succeeded);
     }
-    Ok(several::each(engine.stop_to_archive(others.clone()).into_iter().zip(others), |(archiving, other)| {
+    Ok(each_session::each(engine.stop_to_archive(others.clone()).into_iter().zip(others), |(archiving, other)| {
         engine.archive(archiving, &mut notice)?;
         say!("{}: archived; its worktree stays until: ostler worktree rm", called_at(&other))?;
         Ok(Code::Succeeded)

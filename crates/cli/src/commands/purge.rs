@@ -1,6 +1,6 @@
 //! `ostler purge`: delete sessions permanently.
 
-use super::several;
+use super::each_session;
 use crate::args::Purge;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -15,7 +15,7 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
     let mut places = if args.archived { engine.home.archived_places()? } else { engine.select_exactly(&args.ids)? };
     places.sort_by_key(|place| place.id);
     let purge = purge::Purge { older_than, unnamed: args.archived, dry_run: args.dry_run };
-    let code = several::each(places, |place| {
+    let code = each_session::each(places, |place| {
         let name = called_at(&place);
         match engine.purge(&place, &purge, &mut say::notice)? {
             Purged::Yes => say!("{name}: purged")?,

@@ -1,6 +1,6 @@
 //! `ostler restore`: bring archived sessions back, as they were.
 
-use super::several;
+use super::each_session;
 use crate::args::Many;
 use crate::context::Context;
 use crate::exit::{Code, Result};
@@ -10,7 +10,7 @@ use ostler_engine::archive::Restored;
 
 pub fn run(context: &Context, args: &Many) -> Result<Code> {
     let places = context.engine.select_archived(&args.ids)?;
-    Ok(several::each(places, |place| {
+    Ok(each_session::each(places, |place| {
         let name = called_at(&place);
         let Restored { alarm, damaged } = context.engine.restore(&place)?;
         say!("{name}: restored")?;

@@ -1,7 +1,7 @@
 //! `ostler send`: a durable message, delivered at the end of the running turn.
 
+use super::each_session;
 use super::run::message_of;
-use super::several;
 use super::wait::report_question;
 use crate::args::Send;
 use crate::context::Context;
@@ -23,7 +23,7 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
     if is_message && Several::parse(&args.id).is_some() {
         let message = message_of(&args.message)?.unwrap_or_default();
         let places = engine.select_several(&args.id)?;
-        return Ok(several::each(places, |place| said(&place, engine.send(&place, message.clone(), args.now)?)));
+        return Ok(each_session::each(places, |place| said(&place, engine.send(&place, message.clone(), args.now)?)));
     }
     let place = engine.select(&args.id)?;
     let (id, name) = (place.id, called_at(&place));

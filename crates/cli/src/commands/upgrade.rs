@@ -1,6 +1,6 @@
 //! `ostler upgrade`: replaces the keepers of running sessions with keepers of this binary.
 
-use super::several;
+use super::each_session;
 use crate::args::Upgrade;
 use crate::context::Context;
 use crate::exit::{Code, Result};
@@ -11,7 +11,7 @@ pub fn run(context: &Context, args: &Upgrade) -> Result<Code> {
     let named = !args.ids.is_empty();
     let mut places = if named { context.engine.select_all(&args.ids)? } else { context.engine.home.live_places()? };
     places.sort_by_key(|place| place.id);
-    Ok(several::each(places, |place| {
+    Ok(each_session::each(places, |place| {
         let (session, upgraded) = context.engine.upgrade(&place)?;
         match upgraded {
             Upgraded::Replaced { before, after } => {

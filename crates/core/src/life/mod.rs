@@ -12,6 +12,7 @@
 //! | exited    | end the processes that it left, collect its last output, prove, conclude                          |
 //! | concluded | finish                                                                                            |
 
+mod agent_facts;
 mod effects;
 #[cfg(test)]
 mod every_order;
@@ -20,15 +21,14 @@ mod limits;
 mod machine_shutdown;
 mod state;
 mod stop_steps;
-mod told;
 
+pub use agent_facts::event_of;
 pub use effects::{CONNECTION_LOST, Effect, SYSTEM};
 pub use limits::{BUDGET, BY, Reached};
 pub use state::{
     AutomaticRuns, Continues, Conversation, EndSteps, Fed, Given, Handover, Held, Interrupt, Keepers, LongLine, Mail,
     Message, Output, Retrying, State, Stop, Typed, Unanswered, Until, Wait,
 };
-pub use told::event_of;
 
 use crate::event::Entry;
 use jiff::Timestamp;

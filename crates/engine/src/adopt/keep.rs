@@ -7,11 +7,11 @@ use super::refusal::AdoptRefusal;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::foreign::{about, stored::Stored};
+use crate::foreign_outcome::of_past;
 use crate::launch::{Launched, new_id};
 use crate::limits;
 use crate::notice::Notice;
 use crate::prepare::prepare;
-use crate::put_outcome::of_past;
 use crate::repair::{self, file::Looked};
 use crate::settings::Engine;
 use ostler_agents::repair::Format;
@@ -19,14 +19,14 @@ use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::outcome::{Closing, Kind, Outcome};
 use ostler_core::record::{Adopted, Mode, Session, beginning_of};
-use ostler_keeper::put_ended::put_ended;
+use ostler_keeper::create_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::Journal;
 use ostler_store::{RunRecord, StoreError, checkpoints};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_transcript::Branches;
-use ostler_view::closing;
 use ostler_view::conversation::PAST;
+use ostler_view::write_outcome;
 use ostler_writers::Conversation;
 use ostler_writers::lock::{Occupant, Taken, Writers};
 use rustix::fs::OFlags;
@@ -146,7 +146,7 @@ fn ended(session: &Session, record: &RunRecord, about: &about::About, transcript
         branch: ostler_store::branch::of(std::path::Path::new(&session.cwd)),
         ended: session.created,
         last: about.last.clone(),
-        ..closing::of(session, record.run)
+        ..write_outcome::of(session, record.run)
     };
     // ostler did not stop the conversation, so its own record decides how its last turn ended.
     let kind = if about.answered { Kind::Succeeded } else { Kind::Interrupted };

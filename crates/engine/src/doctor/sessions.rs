@@ -7,14 +7,14 @@ use super::{Finding, quoted};
 use crate::error::Result;
 use ostler_core::view::View;
 use ostler_store::StoreError;
+use ostler_store::archive_file;
+use ostler_store::disk_reserve::is_nearly_full;
 use ostler_store::home::{Home, Place};
-use ostler_store::packed;
-use ostler_store::room::is_nearly_full;
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Stat;
 use ostler_sys::socket;
 use ostler_sys::threads::parallel;
-use ostler_view::living::Live;
+use ostler_view::live_views::Live;
 use ostler_view::look::{Depth, look_to};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -87,7 +87,8 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
 
 /// The damaged files of a packed session. Every file is read, which lists do not do.
 fn damaged_files(place: &Place) -> Option<Finding> {
-    let files = place.is_packed().then(|| place.open().and_then(|folder| packed::damaged_files(&folder)))?.ok()?;
+    let files =
+        place.is_packed().then(|| place.open().and_then(|folder| archive_file::damaged_files(&folder)))?.ok()?;
     let what = format!("{}: the archived file is damaged ({})", place.id, files.join(", "));
     let remedy = format!("restore the files that are not damaged: ostler restore {}", place.id);
     (!files.is_empty()).then(|| Finding::problem(what, remedy))

@@ -4,7 +4,7 @@ use super::{ConversationOwner, Evidence};
 use ostler_core::view::View;
 use ostler_store::home::{Home, Place};
 use ostler_sys::process_table::descends_from;
-use ostler_view::living::Live;
+use ostler_view::live_views::Live;
 use ostler_view::look::{Depth, look_to};
 
 /// Marks the owners that belong to a session of ours. A session that cannot be read marks no process: it is better to

@@ -21,7 +21,7 @@ use ostler_store::home::{KnownDir, SessionsDir};
 use ostler_store::live::{self, LiveIndex};
 use ostler_sys::clock;
 use ostler_sys::threads::parallel;
-use ostler_view::living;
+use ostler_view::live_views;
 use ostler_view::overview::Overview;
 use std::io;
 use std::ops::Range;
@@ -230,7 +230,7 @@ fn survey_with<P: Default + Send>(
     let (places, rest): (Vec<P>, Vec<Vec<SessionId>>) = seen.into_iter().unzip();
     index.save(engine.home.root());
     if let (Some(live), Some(sessions_dir)) = (live, sessions_dirs.iter().find(|sessions_dir| !sessions_dir.archived)) {
-        living::save(live, engine.home.root(), &sessions_dir.dir);
+        live_views::save(live, engine.home.root(), &sessions_dir.dir);
     }
     Ok(Seen { places, older: older.into_inner(), rest: rest.concat() })
 }

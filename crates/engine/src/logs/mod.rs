@@ -29,10 +29,10 @@ use jiff::Timestamp;
 use ostler_core::record::{Mode, Speaks};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_view::closing;
 use ostler_view::conversation::Item;
 use ostler_view::look::{Depth, look_at};
 use ostler_view::recorded;
+use ostler_view::write_outcome;
 use printed::Streams;
 use said::Said;
 
@@ -140,7 +140,7 @@ impl Engine {
             return Err(LogRefusal::NeverRan { id: place.id }.into());
         }
         if !place.archived && folder.newest_outcome()?.1.is_none() && folder.dir().is_ours()? {
-            closing::record_if_lost(&folder, &look_at(Depth::Standing, &folder, false)?)?;
+            write_outcome::record_if_lost(&folder, &look_at(Depth::Standing, &folder, false)?)?;
         }
         Ok(Records { place: place.clone(), folder })
     }

@@ -2,17 +2,17 @@
 //! is recorded, and it can be resumed with the rights of the original session.
 
 use crate::error::Result;
+use crate::foreign_outcome::of_past;
 use crate::prepare::prepare;
-use crate::put_outcome::of_past;
 use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome};
 use ostler_core::record::Session;
-use ostler_keeper::put_ended::put_ended;
+use ostler_keeper::create_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError};
 use ostler_sys::clock;
-use ostler_view::closing;
+use ostler_view::write_outcome;
 use std::path::Path;
 
 /// Makes the session of a conversation that `original` had until now.
@@ -44,7 +44,7 @@ fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
         native_id: Some(native_id.to_owned()),
         transcript: Some(transcript),
         ended: session.created,
-        ..closing::of(session, 1)
+        ..write_outcome::of(session, 1)
     };
     of_past(Kind::Stopped, format!("split off{parent}: two processes had written one conversation"), closing)
 }

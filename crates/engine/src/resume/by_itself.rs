@@ -14,7 +14,7 @@ use crate::owners::first_other;
 use crate::repair;
 use crate::settings::Engine;
 use ostler_core::limits::counted;
-use ostler_keeper::keeper::errand::Given;
+use ostler_keeper::keeper::helper_process::Given;
 use ostler_keeper::keeper::preparing::{Answer, Other, Repaired};
 use ostler_keeper::launcher::Launcher;
 use ostler_store::RunRecord;

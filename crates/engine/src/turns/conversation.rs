@@ -5,9 +5,9 @@
 //! This needs an agent that stores a conversation in one file and reads any such file; other agents are refused.
 
 use crate::error::{Error, Result};
+use crate::foreign_outcome::of_past;
 use crate::launch::Launched;
 use crate::prepare::prepare;
-use crate::put_outcome::of_past;
 use crate::resume::ForkRefusal;
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
@@ -18,13 +18,13 @@ use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind};
 use ostler_core::record::{RequestKind, Session};
 use ostler_core::view::View;
-use ostler_keeper::put_ended::put_ended;
+use ostler_keeper::create_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::{RunRecord, StoreError, inbox, journal};
 use ostler_sys::clock;
 use ostler_sys::dir::{Dir, Sync};
-use ostler_view::{closing, proof};
+use ostler_view::{proof, write_outcome};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,7 @@ impl Engine {
             native_id: Some(native_id),
             transcript: Some(transcript),
             ended: session.created,
-            ..closing::of(&session, 1)
+            ..write_outcome::of(&session, 1)
         };
         let outcome = of_past(Kind::Stopped, format!("a copy of {source} up to turn {turn}; not started yet"), closing);
         let nothing_more = |_: &Folder, _: &RunFolder| Ok::<(), StoreError>(());

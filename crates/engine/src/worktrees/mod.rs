@@ -26,7 +26,7 @@ use crate::notice::Notice;
 use crate::prepare::check_installed;
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
-use ostler_core::compared::Lines;
+use ostler_core::comparison::Lines;
 use ostler_core::record::Session;
 use ostler_core::view::View;
 use ostler_core::worktree::Worktree;

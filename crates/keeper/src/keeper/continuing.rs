@@ -10,7 +10,7 @@ use ostler_core::record::{Channel, Request, RequestKind};
 use ostler_store::{inbox, journal};
 use ostler_sys::clock;
 use ostler_sys::pause::{self, Point};
-use ostler_view::fate::Fate;
+use ostler_view::delivery::Fate;
 
 /// What an agent is told when the prompt is already in its conversation.
 const CONTINUE: &str = "continue";

@@ -7,7 +7,7 @@
 
 use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
-use crate::{handles, writing};
+use crate::{handles, writer_lock};
 use ostler_core::event::Event;
 use ostler_core::life;
 use ostler_sys::clock::since_boot_ms;
@@ -84,13 +84,13 @@ impl Keeper {
 
     fn conversation(&self) -> Option<Conversation> {
         let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
-        writing::conversation(&self.session, &self.record, native_id)
+        writer_lock::conversation(&self.session, &self.record, native_id)
     }
 
     /// Makes sure that the session has the lock of this conversation and of no other. When another process has it,
     /// returns a description of that process.
     fn follow(&mut self, conversation: &Conversation) -> io::Result<Option<String>> {
-        let writers = Writers::open(&writing::variable)?;
+        let writers = Writers::open(&writer_lock::variable)?;
         let me = Occupant::new(conversation, self.session.id, &self.folder, Some(self.process.clone()))?;
         if let Some(lock) = self.handles.get(handles::WRITER)
             && let Some(noted) = writers.noted(lock)?
@@ -99,7 +99,9 @@ impl Keeper {
                 return Ok(None);
             }
             let agent = ostler_agents::find(&noted.agent);
-            if let Some(left) = agent.and_then(|agent| Conversation::of(agent, &noted.native_id, &writing::variable)) {
+            if let Some(left) =
+                agent.and_then(|agent| Conversation::of(agent, &noted.native_id, &writer_lock::variable))
+            {
                 writers.release(&left, lock)?;
             }
         }
@@ -125,7 +127,7 @@ impl Keeper {
         let Some(conversation) = self.conversation() else {
             return Ok(());
         };
-        let found = match ostler_writers::foreign(&conversation, Some(self.process.pid()), &writing::variable) {
+        let found = match ostler_writers::foreign(&conversation, Some(self.process.pid()), &writer_lock::variable) {
             Ok(found) => found,
             // "Could not look" does not mean that there is none.
             Err(error) => return self.alarm_once(format!("cannot look for other writers: {error}")),
@@ -172,7 +174,7 @@ impl Keeper {
             let (Some(lock), Some(conversation)) = (self.handles.get(handles::WRITER), self.conversation()) else {
                 return Ok(());
             };
-            Writers::open(&writing::variable)?.release(&conversation, lock)
+            Writers::open(&writer_lock::variable)?.release(&conversation, lock)
         };
         // A lock that cannot be removed is free when this process ends: the process that it names does not exist then.
         let _ = left();

@@ -3,7 +3,7 @@
 //! the last time before the outcome is written. The agent records the cost of the conversation when it exits.
 
 use super::{Keeper, KeeperError};
-use crate::writing;
+use crate::writer_lock;
 use ostler_core::event::Event;
 use ostler_core::record::Speaks;
 use ostler_sys::clock::since_boot_ms;
@@ -129,7 +129,7 @@ impl Keeper {
 
     /// What the conversation had cost before this run.
     pub(super) fn note_cost_before(&mut self) -> Result<(), KeeperError> {
-        if self.record.plan.speaks() != Speaks::Hooks || self.agent.costs_record(&writing::variable).is_none() {
+        if self.record.plan.speaks() != Speaks::Hooks || self.agent.costs_record(&writer_lock::variable).is_none() {
             return Ok(());
         }
         let usd = self.cost_so_far(false).unwrap_or(0.0);
@@ -142,7 +142,7 @@ impl Keeper {
 
     fn cost_of(&self, native_id: &str, exited: bool) -> Option<f64> {
         let record =
-            self.agent.costs_record(&writing::variable).filter(|_| self.record.plan.speaks() == Speaks::Hooks)?;
+            self.agent.costs_record(&writer_lock::variable).filter(|_| self.record.plan.speaks() == Speaks::Hooks)?;
         // A file of the agent, which may be missing.
         self.agent.cost_in(&std::fs::read(record).ok()?, &self.session.cwd, native_id, exited)
     }

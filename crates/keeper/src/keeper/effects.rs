@@ -18,7 +18,7 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
-use ostler_view::{closing, last};
+use ostler_view::{last_line, write_outcome};
 use rustix::process::Signal;
 
 /// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and the typed text would be
@@ -320,7 +320,7 @@ impl Keeper {
             && let (Some(output), Some(exit)) = (self.reader.output(), self.state.exit())
         {
             // The end of the process is the end of the turn, even if the agent did not report it.
-            let complaint = last::complaint_of(self.run.dir())?;
+            let complaint = last_line::complaint_of(self.run.dir())?;
             let mut end = output.turn_end_at_exit(exit, complaint.as_deref());
             // An agent that was killed in the middle of a turn has not failed.
             if self.state.steps.killed && end.verdict == Verdict::Failed {
@@ -347,7 +347,7 @@ impl Keeper {
         self.leave_conversation();
         self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());
-        match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
+        match write_outcome::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {
                 pause::at(Point::OutcomePublished);
                 self.note(Event::Ended { outcome })?;

@@ -2,7 +2,7 @@
 //! own (`__handover`) starts that session. However often this process is started, there is only one session with that
 //! id.
 
-use super::errand::{Ended, Errand};
+use super::helper_process::{Ended, Errand};
 use super::{Keeper, KeeperError};
 use crate::HANDOVER;
 use ostler_core::event::Event;

@@ -8,7 +8,7 @@ use ostler_core::life::{State, step};
 use ostler_core::moment;
 use ostler_store::folder::Folder;
 use ostler_store::journal::Journal;
-use ostler_store::{StoreError, spare};
+use ostler_store::{StoreError, spare_folder};
 use ostler_sys::dir;
 use rustix::fs::OFlags;
 use std::collections::VecDeque;
@@ -180,7 +180,7 @@ impl Keeper {
         if self.record.run == 1 && self.folder.has_room().unwrap_or(false) {
             let sessions = dir::Dir::open("..");
             // What cannot be removed or made now is left to the next keeper.
-            let _ = sessions.as_ref().map(|sessions| (spare::make(sessions), abandoned::remove(sessions)));
+            let _ = sessions.as_ref().map(|sessions| (spare_folder::make(sessions), abandoned::remove(sessions)));
         }
     }
 }

@@ -7,7 +7,7 @@
 //! themselves and can be tested alone; the keeper passes facts between them and writes the journal. What the keeper
 //! does with a part is in the part's file.
 //!
-//! * [`output`] and [`input`] move bytes; [`streams`] is how output moves, [`room`] how much may.
+//! * [`output`] and [`input`] move bytes; [`streams`] is how output moves, [`output_limits`] how much may.
 //! * [`terminal`] has the window, the [`screen`] and its [`snapshots`]; [`typing`] types messages into it,
 //!   [`prompting`] where the agent's prompt has to be seen. [`own_record`] finds what no hook reports.
 //! * [`reader`] turns what the agent reports into facts; [`retrying`] reports that a turn only waits for the model's
@@ -17,12 +17,12 @@
 //! * [`proof`] finds out whether a turn is saved, [`autosave`] copies transcripts, [`counting`] finds what was used,
 //!   for agents that do not report it.
 //! * [`journal`] records what happens, [`progress`] lets readers of a long session begin near its end.
-//! * [`holder_link`] is what is known of the holder. [`next_run`] makes a run that begins by itself, [`ordering`] has
+//! * [`holder_link`] is what is known of the holder. [`next_run`] makes a run that begins by itself, [`next_run_order`] has
 //!   it started.
-//! * [`requests`] works through the inbox, [`effects`] performs what the life cycle asks for. [`tree`] and [`inquiry`]
+//! * [`requests`] works through the inbox, [`effects`] performs what the life cycle asks for. [`tree`] and [`database_query`]
 //!   do the hard parts of ending: nothing left behind, nothing lost.
 //! * [`queued`] checks whether a program that has to wait was started, and withdraws it.
-//! * [`moments`] has a person notified, and [`turn_snapshots`] has the working tree saved, each by a process of its
+//! * [`notifications`] has a person notified, and [`turn_snapshots`] has the working tree saved, each by a process of its
 //!   own.
 //! * [`conversation_lock`] makes sure that no other process writes to the conversation, or that it is reported;
 //!   [`native_id`] finds out which conversation it is, for agents that only draw.
@@ -32,35 +32,35 @@ mod clients;
 mod continuing;
 mod conversation_lock;
 mod counting;
+pub mod database_query;
 mod dialogs;
 mod effects;
-pub mod errand;
 pub mod handing_over;
+pub mod helper_process;
 mod holder_link;
 mod input;
-pub mod inquiry;
 mod journal;
-mod moments;
 mod native_id;
 mod next_run;
-mod ordering;
+mod next_run_order;
+mod notifications;
 mod output;
+mod output_limits;
 mod own_record;
 mod poll;
 pub mod preparing;
 mod progress;
+pub mod prompt_screen;
 mod prompting;
 mod proof;
 mod queued;
 mod reader;
+mod redelivery;
 mod requests;
 mod retrying;
-mod room;
-pub mod screen;
 pub mod screen_snapshots;
 mod serving;
 mod streams;
-mod taken;
 mod terminal;
 mod timers;
 mod tree;
@@ -68,7 +68,7 @@ mod turn_snapshots;
 mod typing;
 mod upgrade;
 
-pub use moments::{start_sender, start_sender_in};
+pub use notifications::{start_sender, start_sender_in};
 pub use tree::started_by;
 
 use crate::files::{enter_folder, helper_record};
@@ -78,13 +78,13 @@ use autosave::Autosave;
 use clients::Clients;
 use conversation_lock::ConversationLock;
 use counting::Counting;
-use errand::Errand;
+use helper_process::Errand;
 use holder_link::HolderLink;
 use input::Input;
 use journal::Log;
-use moments::Senders;
 use native_id::NativeIdSearch;
-use ordering::Ordering;
+use next_run_order::Ordering;
+use notifications::Senders;
 use ostler_agents::Agent;
 use ostler_agents::speak::Opening;
 use ostler_core::event::{Entry, Event};
@@ -499,7 +499,7 @@ impl Keeper {
                 self.check_exit()?;
                 if !self.state.has_exited() {
                     // A holder that is stopped does not report the exit. When a keeper sleeps and its journal is
-                    // unchanged, readers assume that the agent lives (`view/src/living.rs`).
+                    // unchanged, readers assume that the agent lives (`view/src/live_views.rs`).
                     self.journal.touch()?;
                 }
             }

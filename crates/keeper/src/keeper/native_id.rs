@@ -6,14 +6,14 @@
 //! agent has drawn something, once a second at most, and not at all while nothing is drawn.
 
 use super::{Keeper, KeeperError};
-use crate::writing;
+use crate::writer_lock;
 use ostler_agents::CONVERSATION;
 use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
 use ostler_core::record::{Channel, RequestKind, Speaks, Tty};
 use ostler_store::inbox;
 use ostler_sys::clock::since_boot_ms;
-use ostler_view::{last, look, proof};
+use ostler_view::{last_line, look, proof};
 use std::fs::File;
 
 const LOOK_AGAIN_MS: u64 = 1000;
@@ -86,7 +86,7 @@ impl Keeper {
         }
         self.hear_conversation()?;
         let (now, drawn) = (since_boot_ms(), self.output.end());
-        if ostler_writers::locks_tell(self.agent, &writing::variable) {
+        if ostler_writers::locks_tell(self.agent, &writer_lock::variable) {
             match self.native_id_search.locks.due(now, drawn, LOOK_AGAIN_MS) {
                 Due::Now => self.see_locked_conversation()?,
                 Due::At(ms) => self.wake_by(ms),
@@ -135,7 +135,7 @@ impl Keeper {
         };
         let size = file.metadata()?.len();
         if std::mem::replace(&mut self.native_id_search.said.size, size) != size {
-            match last::note(self.run.dir(), self.agent, &file) {
+            match last_line::note(self.run.dir(), self.agent, &file) {
                 Err(error) if error.is_full_disk() => {}
                 other => other?,
             }
@@ -147,7 +147,7 @@ impl Keeper {
     /// The conversation has an id, but its file is not known.
     fn misses_transcript(&self) -> bool {
         let named = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
-        let somewhere = |id: &String| self.agent.transcript(id, &self.session.cwd, &writing::variable).is_some();
+        let somewhere = |id: &String| self.agent.transcript(id, &self.session.cwd, &writer_lock::variable).is_some();
         self.record.transcript.is_none() && named.is_some_and(somewhere)
     }
 
@@ -217,7 +217,7 @@ impl Keeper {
 
     fn see_locked_conversation(&mut self) -> Result<(), KeeperError> {
         let known = self.state.native_id.as_deref();
-        let found = ostler_writers::conversation_of(self.agent, self.process.pid(), known, &writing::variable);
+        let found = ostler_writers::conversation_of(self.agent, self.process.pid(), known, &writer_lock::variable);
         // After an error the keeper looks again later; nothing depends on it now.
         match found {
             Ok(Some(id)) => self.is_at(id),

@@ -3,11 +3,11 @@
 //!
 //! In this order, so that the session is never seen as ended in between: the folder of the next run, then the outcome
 //! of this one, then the order to the holder, which has the environment and everything else that a process needs. The
-//! holder also starts the keeper of the new run, and this keeper exits when both exist (`ordering`).
+//! holder also starts the keeper of the new run, and this keeper exits when both exist (`next_run_order`).
 
 use super::effects::finish;
-use super::moments::{self, moment_of};
-use super::ordering::Ordering;
+use super::next_run_order::Ordering;
+use super::notifications::{self, moment_of};
 use super::{About, Keeper, KeeperError, entry};
 use crate::handles::Handles;
 use crate::{Settings, program};
@@ -21,7 +21,7 @@ use ostler_store::{RunRecord, StoreError, limits};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_view::proof::Begun;
-use ostler_view::{closing, look, proof};
+use ostler_view::{look, proof, write_outcome};
 use std::io;
 use std::path::Path;
 use uuid::Uuid;
@@ -44,7 +44,8 @@ impl Keeper {
         }
         pause::at(Point::NextRunMade);
         let outcome = judge(&self.state, since_boot_ms());
-        let outcome = closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
+        let outcome =
+            write_outcome::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
         pause::at(Point::NextRunPublished);
         self.note_silently(Event::Ended { outcome })?;
         limits::clear(&self.record);
@@ -165,14 +166,14 @@ pub(super) fn conclude_not_started(
     }
     let state = look::fold(folder, run, record, session)?.state;
     if state.outcome.is_none() {
-        let outcome = closing::publish(folder, run, session, record, &state, judge(&state, since_boot_ms()))?;
+        let outcome = write_outcome::publish(folder, run, session, record, &state, judge(&state, since_boot_ms()))?;
         let event = Event::Ended { outcome };
         let notify = moment_of(settings, &state, &event, false).map(|(moment, _)| moment);
         note(event, notify)?;
     }
     if (settings.notify)().is_some_and(|wanted| wanted.by_sender) {
         // A sender that cannot be started now is started by the next moment in this home.
-        let _ = moments::start(handles, folder);
+        let _ = notifications::start(handles, folder);
     }
     finish(folder, run, record, handles)
 }

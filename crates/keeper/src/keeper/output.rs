@@ -3,7 +3,7 @@
 //! [`Output`] decides what is moved, held and dropped. The keeper notes in the journal that output is dropped before it
 //! drops it, so that missing output is always known to be missing.
 
-use super::room::{Allowed, Now, Room};
+use super::output_limits::{Allowed, Now, Room};
 use super::streams::{Hold, Streams};
 use super::{Keeper, KeeperError};
 use crate::ReadBounds;
@@ -363,7 +363,7 @@ impl Keeper {
             Some(Hold::LittleSpace { .. }) => {
                 let free = dir::free_space(self.run.dir())?;
                 let rest = self.output.waiting(&self.handles)?;
-                Ok(ostler_store::room::has_for_output(free.saturating_sub(rest)))
+                Ok(ostler_store::disk_reserve::has_for_output(free.saturating_sub(rest)))
             }
         }
     }

@@ -6,7 +6,7 @@
 //! keeper's lock: if the keeper is killed, the next keeper begins when the process is done. The process reports what it
 //! did in a file that exists only in memory, and the keeper notes it.
 
-use super::errand::{Ended, Errand};
+use super::helper_process::{Ended, Errand};
 use super::{Keeper, KeeperError};
 use crate::PREPARE;
 use ostler_core::event::Event;

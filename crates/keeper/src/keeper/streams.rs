@@ -1,6 +1,6 @@
 //! The agent's output, moved from its pipes or its terminal into files by the kernel.
 //!
-//! A full disk stops this, and so do a limit and a disk that is nearly full ([`super::room`]). The agent then waits at
+//! A full disk stops this, and so do a limit and a disk that is nearly full ([`super::output_limits`]). The agent then waits at
 //! a full pipe, nothing is lost, and it continues when there is room.
 
 use crate::handles::{self, Handles};

@@ -1,8 +1,8 @@
 //! What only a terminal session has: a window, a screen of which snapshots are taken, and messages that are typed.
 
 use super::dialogs::AwaitedDialog;
+use super::prompt_screen::ScreenWatch;
 use super::prompting::Prompting;
-use super::screen::ScreenWatch;
 use super::screen_snapshots::Snapshots;
 use super::typing::KeysToCome;
 use super::{Keeper, KeeperError};

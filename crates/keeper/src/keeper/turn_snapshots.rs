@@ -1,6 +1,6 @@
 //! Snapshots of the working tree: a process of its own takes one at the start of a run and at the end of each turn.
 //!
-//! Like a sender ([`super::moments`]), that process is not a part of the session: the keeper does not wait for it, and
+//! Like a sender ([`super::notifications`]), that process is not a part of the session: the keeper does not wait for it, and
 //! it delays no turn, no stop and no outcome. There is one at a time. When turns end faster than snapshots are taken,
 //! the newest turn gets one.
 

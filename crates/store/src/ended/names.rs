@@ -17,7 +17,7 @@
 //! Ids of sessions that do not exist do no harm: each id is looked up. The file is derived: without it, or with another
 //! index, the folder is listed.
 
-use super::{Listed, roll};
+use super::{Listed, sessions_list};
 use crate::home::is_month;
 use ostler_core::id::SessionId;
 use ostler_sys::clock;
@@ -29,13 +29,13 @@ const NAME: &str = "names.list";
 /// The prefix of the folder of a session that is being launched.
 const HIDDEN: &[u8] = b".new-";
 
-fn of(stamp: NamesStamp, index: u64) -> roll::Of {
-    roll::Of { folder: stamp.inode, changed: stamp.modified, index }
+fn of(stamp: NamesStamp, index: u64) -> sessions_list::Of {
+    sessions_list::Of { folder: stamp.inode, changed: stamp.modified, index }
 }
 
 /// The ids that are not in the index, if the folder has not changed since they were written.
 pub fn read(home: &Dir, sessions: &Dir, index: u64) -> Option<Vec<SessionId>> {
-    roll::read(home, NAME, of(sessions.names_stamp().ok()?, index)).map(|difference| difference.more)
+    sessions_list::read(home, NAME, of(sessions.names_stamp().ok()?, index)).map(|difference| difference.more)
 }
 
 /// Lists the folder, with the sessions that are being launched, and writes the ids that are not `indexed`.
@@ -50,9 +50,9 @@ pub fn list(home: &Dir, sessions: &Dir, index: u64, indexed: impl Fn(SessionId) 
     if let Some(mark) = mark
         && sessions.names_stamp()? == mark
     {
-        let difference = roll::Difference { more: ids.clone(), ..roll::Difference::default() };
+        let difference = sessions_list::Difference { more: ids.clone(), ..sessions_list::Difference::default() };
         // Without this file the next command lists the folder again.
-        let _ = roll::write_difference(home, NAME, of(mark, index), &difference);
+        let _ = sessions_list::write_difference(home, NAME, of(mark, index), &difference);
     }
     Ok(ids)
 }
@@ -99,8 +99,8 @@ impl Addition {
         if !archive.iter().all(|(_, date)| settled(*date)) {
             return None;
         }
-        let index = roll::index_of(&home, NAME)?;
-        let difference = roll::read(&home, NAME, of(before, index))?;
+        let index = sessions_list::index_of(&home, NAME)?;
+        let difference = sessions_list::read(&home, NAME, of(before, index))?;
         Some(Addition { home, sessions, before, archive, index, ids: difference.more })
     }
 
@@ -111,8 +111,8 @@ impl Addition {
             && mark.links == self.before.links + 1
             && archive_dates(&self.home).is_ok_and(|archive| archive == self.archive)
         {
-            let difference = roll::Difference { more: self.ids, ..roll::Difference::default() };
-            let _ = roll::write_difference(&self.home, NAME, of(mark, self.index), &difference);
+            let difference = sessions_list::Difference { more: self.ids, ..sessions_list::Difference::default() };
+            let _ = sessions_list::write_difference(&self.home, NAME, of(mark, self.index), &difference);
         }
     }
 }
@@ -122,7 +122,7 @@ impl super::EndedIndex {
     pub fn without_record(&self, home: &Path, sessions: &Dir) -> io::Result<Vec<SessionId>> {
         let indexed = |id| self.table.find(id).is_some();
         let index = self.table.check();
-        let written = Dir::open(home).ok().filter(|_| self.notes_whole && self.table.len() >= roll::WORTH_IT);
+        let written = Dir::open(home).ok().filter(|_| self.notes_whole && self.table.len() >= sessions_list::WORTH_IT);
         let mut ids = match written {
             Some(home) => match read(&home, sessions, index) {
                 Some(ids) => ids,
@@ -145,7 +145,7 @@ impl super::EndedIndex {
 mod tests {
     use super::Addition;
     use crate::ended::table::Ended;
-    use crate::ended::{EndedIndex, roll};
+    use crate::ended::{EndedIndex, sessions_list};
     use crate::folder::Folder;
     use crate::home::Home;
     use jiff::Timestamp;
@@ -171,7 +171,7 @@ mod tests {
             kind: None,
             name: Some(format!("job {number}").into()),
         };
-        let records = (0..roll::WORTH_IT as u64).map(|number| record(1_000_000 + number)).collect();
+        let records = (0..sessions_list::WORTH_IT as u64).map(|number| record(1_000_000 + number)).collect();
         EndedIndex::read(place.path()).write(place.path(), records).unwrap();
         let home = Home::at(place.path().to_owned());
         (place, home)
@@ -296,17 +296,17 @@ mod tests {
         let (root, sessions) = (Dir::open(place.path()).unwrap(), Dir::open(home.sessions()).unwrap());
         let index = EndedIndex::read(place.path()).table.check();
         let of = super::of(sessions.names_stamp().unwrap(), index);
-        roll::write_difference(&root, super::NAME, of, &roll::Difference::default()).unwrap();
+        sessions_list::write_difference(&root, super::NAME, of, &sessions_list::Difference::default()).unwrap();
         assert_eq!(home.name_is_taken("one").unwrap(), None);
         let woken = place.path().join("woken");
         std::fs::rename(&woken, place.path().join("elsewhere")).unwrap();
         assert_eq!(home.name_is_taken("one").unwrap(), Some(id(1)));
         std::fs::rename(place.path().join("elsewhere"), woken).unwrap();
-        roll::write_difference(
+        sessions_list::write_difference(
             &root,
             super::NAME,
             super::of(sessions.names_stamp().unwrap(), index + 1),
-            &roll::Difference::default(),
+            &sessions_list::Difference::default(),
         )
         .unwrap();
         assert_eq!(home.name_is_taken("one").unwrap(), Some(id(1)));

@@ -19,7 +19,7 @@ use ostler_transcript::edits::Edits;
 use ostler_transcript::fields::Name;
 use ostler_transcript::finding::{Finding, count_copy};
 use ostler_transcript::place::Placed;
-use ostler_transcript::surface;
+use ostler_transcript::record_lines;
 use ostler_transcript::{Branches, Examination, Moved, Rejoined, new_uuid};
 use rewrite::Rewrite;
 use scan::{Index, Role, Scan};
@@ -66,7 +66,7 @@ impl Repairs for Claude {
 fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Examination> {
     source.seek(SeekFrom::Start(0))?;
     let mut scan = Scan::default();
-    let surface = surface::read(&mut source, &mut scan)?;
+    let surface = record_lines::read(&mut source, &mut scan)?;
     let mut examination = Examination {
         findings: surface.findings,
         edits: Edits::default(),

@@ -7,7 +7,7 @@
 
 use ostler_transcript::fields::{Name, number};
 use ostler_transcript::lines::Lines;
-use ostler_transcript::surface::{self, Records};
+use ostler_transcript::record_lines::{self, Records};
 use ostler_transcript::{Edits, Rejoined};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -48,7 +48,7 @@ impl Records for Links {
 pub fn rejoin<R: Read + Seek>(mut transcript: R, copy: impl Read) -> io::Result<Option<Rejoined>> {
     transcript.seek(SeekFrom::Start(0))?;
     let mut links = Links::default();
-    surface::read(&mut transcript, &mut links)?;
+    record_lines::read(&mut transcript, &mut links)?;
     let (mut old, mut notes, mut whole) = (HashSet::new(), HashSet::new(), 0);
     let mut lines = Lines::new(copy);
     while let Some(line) = lines.next()?.filter(|line| line.ended) {

@@ -4,7 +4,7 @@
 //! each fits into memory. Messages of subagents are on side chains, which are not part of the conversation.
 
 use ostler_transcript::fields::{Flag, Items, Known, Moment, Name, Object, Words};
-use ostler_transcript::surface::Records;
+use ostler_transcript::record_lines::Records;
 use serde::Deserialize;
 
 /// The position of a message among the messages.

@@ -1,7 +1,7 @@
 //! A kept command: what it prints, both streams as they arrive, beginning a little before now. Ctrl-C interrupts it,
 //! the detach key detaches.
 
-use super::seat::{Event, Seat};
+use super::chat_terminal::{Event, Seat};
 use super::words;
 use super::{Leaves, Left};
 use crate::context::Context;

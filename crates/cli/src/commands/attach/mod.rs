@@ -7,10 +7,10 @@
 mod ask;
 mod canvas;
 mod chat;
+mod chat_terminal;
 mod command;
 mod detach_key;
 mod pick;
-mod seat;
 mod terminal;
 mod words;
 

@@ -6,8 +6,8 @@
 mod status;
 
 use super::ask::Answer;
+use super::chat_terminal::{Event, Seat};
 use super::detach_key;
-use super::seat::{Event, Seat};
 use super::words;
 use super::{Leaves, Left};
 use crate::context::{Context, variable};

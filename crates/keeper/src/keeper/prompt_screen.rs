@@ -4,7 +4,7 @@
 //! A look is taken only while a message waits to be typed or confirmed, when the agent has drawn something and the
 //! screen has come to rest, or has not come to rest for a while. Nothing is looked at while nothing is drawn.
 
-use super::inquiry::answer;
+use super::database_query::answer;
 use super::{Keeper, KeeperError};
 use crate::SCREEN;
 use crate::handles::Handles;

@@ -3,7 +3,7 @@
 
 use crate::proof::{Kept, find_transcript, mark_of};
 use ostler_agents::Agent;
-use ostler_agents::reading::Reading;
+use ostler_agents::output_facts::Reading;
 use ostler_core::fact::Fact;
 use ostler_core::life::{Given, Message, State};
 use ostler_core::record::{Request, RequestKind, Session};

@@ -1,8 +1,8 @@
 //! Writing the outcome, once. The keeper does it at the end of a run. If no helper is left, the next command that does
 //! more than read does it instead.
 
-use crate::fate::{Ended, Fate};
-use crate::last;
+use crate::delivery::{Ended, Fate};
+use crate::last_line;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
 use crate::proof;
 use ostler_agents::job::STEPS;
@@ -51,7 +51,7 @@ pub fn publish(
         && record.plan.speaks().converses()
         // A process that was killed from outside did not end because of what it had printed before.
         && !outcome.signal.is_some_and(is_from_outside)
-        && let Some(words) = last::complaint_of(run.dir())?
+        && let Some(words) = last_line::complaint_of(run.dir())?
     {
         // It had no turn in which it could report the reason.
         outcome.cause = format!("{}: {words}", outcome.cause);
@@ -60,7 +60,7 @@ pub fn publish(
     let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks().converses();
     let last = match went_wrong {
         true => Some(outcome.cause.clone()),
-        false => last::line(folder, run, &session.agent, &record.plan)?,
+        false => last_line::line(folder, run, &session.agent, &record.plan)?,
     };
     let (tokens, cost_usd) = state.spending.of_session();
     let closing = Closing {

@@ -142,7 +142,7 @@ impl Room {
             // At most half of what is free: the records of the end, and those of other sessions, need room as well.
             let last_words = LAST_WORDS.min(min_free / 8).min(space.free / 2);
             self.left = last_words.saturating_sub(self.last_words).min(MOST);
-            if !ostler_store::room::has_for_output(space.free) {
+            if !ostler_store::disk_reserve::has_for_output(space.free) {
                 self.left = 0;
             }
         }

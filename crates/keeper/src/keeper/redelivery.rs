@@ -9,7 +9,7 @@ use ostler_core::record::{RequestKind, Written};
 use ostler_store::{RunRecord, inbox, journal};
 use ostler_sys::dir::position;
 use ostler_sys::pipes;
-use ostler_view::fate::{Ended, Fate};
+use ostler_view::delivery::{Ended, Fate};
 use ostler_view::proof::{self, Kept};
 use std::io;
 

@@ -5,7 +5,7 @@ use ostler_core::fact::Tokens;
 /// How a message of ours is found again in an agent's transcript or database.
 pub trait Saved {
     /// Removes from `wanted` the marks that this row of its database contains.
-    fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
+    fn remove_found_in_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
         let _ = (row, wanted);
     }
 

@@ -9,7 +9,7 @@
 //! work again at the same time; so does a keeper that starts the next run. `stop`, `archive` and `purge` of a lost session
 //! end those in its cgroup.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::session_ref::SessionRef;
 use ostler_agents::Agent;
@@ -20,14 +20,17 @@ use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::{RunRecord, limits};
 use ostler_sys::cgroup::{Group, PREFIX};
+use ostler_sys::lock;
 use ostler_sys::process::{Identity, Life, Pidfd, Stat, command_line};
 use ostler_sys::process_table;
 use ostler_sys::threads::parallel;
 use ostler_sys::tree::Processes;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use rustix::time::Timespec;
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -139,14 +142,25 @@ pub fn end_of_lost(place: &Place, view: &View, tell: &mut dyn FnMut(Notice)) -> 
         return Ok(());
     }
     let record = place.open()?.run(view.run)?.record()?;
-    let Some(agent) = &record.agent else { return Ok(()) };
-    // The agent of a copy from another machine did not run here, but a cgroup of the same name may exist.
-    if agent.lived_ms().is_some() && agent.look()? == Life::Gone {
+    // A copy of a session's folder names the cgroup of the original. Its agent is another machine's, or the original's,
+    // which lives; and no process holds the lock of the copy.
+    let ran_here = |agent: &Identity| Ok::<_, Error>(agent.lived_ms().is_some() && agent.look()? == Life::Gone);
+    if still_runs(place)? || record.agent.as_ref().map(ran_here).transpose()?.unwrap_or(false) {
         for process in end(&record, &contained(&record, place.id)?)? {
             tell(Notice::EndedOrphan { session: SessionRef::at(place), process });
         }
     }
     Ok(())
+}
+
+/// Whether a process holds the session's lock. Only processes that the session started can hold it: a copy of the
+/// folder has another lock.
+pub fn still_runs(place: &Place) -> Result<bool> {
+    match place.open()?.dir().file("agent.lock", OFlags::RDONLY) {
+        Ok(file) => Ok(lock::try_exclusive(file)?.is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Ends those of these processes that are alive, and returns their command lines.

@@ -85,7 +85,7 @@ fn remove_found(
         let mut found = one.query(params![part])?;
         if let Some(row) = found.next()? {
             let (message_data, part_data) = (row.get_ref(0)?.as_bytes()?, row.get_ref(1)?.as_bytes()?);
-            agent.strike_row(&Row { part: &part, message_data, part_data, since_ms }, wanted);
+            agent.remove_found_in_row(&Row { part: &part, message_data, part_data, since_ms }, wanted);
         }
     }
     Ok(())

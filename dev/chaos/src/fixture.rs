@@ -121,7 +121,7 @@ impl Fixture {
 
     /// Whether a process was killed there.
     #[must_use]
-    pub fn has_struck(&self, role: Role, point: Point) -> bool {
+    pub fn was_injected(&self, role: Role, point: Point) -> bool {
         !self.token(role, point, "kill").exists()
     }
 

@@ -123,5 +123,5 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
         Life::KeeperLost | Life::HolderLost | Life::EveryoneLost => {}
     }
     let looks = fixture.judge(witness, &["succeeded"]);
-    (fixture.has_struck(role, point), looks)
+    (fixture.was_injected(role, point), looks)
 }

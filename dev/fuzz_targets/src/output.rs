@@ -132,6 +132,6 @@ pub fn opencode_rows(bytes: &[u8]) {
     let prompt = agent.mark("", "go");
     let marks = [prompt.as_str(), "part prt_1", "part prt_1 2"];
     let mut wanted = marks.to_vec();
-    agent.strike_row(&Row { part: "prt_1", message_data, part_data, since_ms: 0 }, &mut wanted);
+    agent.remove_found_in_row(&Row { part: "prt_1", message_data, part_data, since_ms: 0 }, &mut wanted);
     assert!(wanted.len() + 1 >= marks.len());
 }

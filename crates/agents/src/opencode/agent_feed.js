@@ -3,7 +3,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs"
 
 const file = new URL("hooks", import.meta.url)
-const owner = new URL("telling.pid", import.meta.url)
+const owner = new URL("feed.pid", import.meta.url)
 
 // An opencode that a tool starts has the same settings. The first process that loads this is the one that was started.
 const isOwner = () => {

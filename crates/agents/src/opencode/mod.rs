@@ -164,7 +164,7 @@ impl Saved for Opencode {
         saving::prompt(text)
     }
 
-    fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
+    fn remove_found_in_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
         saving::remove_found(row, wanted);
     }
 }

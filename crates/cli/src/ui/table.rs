@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_characters_and_hostile_names_do_not_break_the_columns() {
+    fn wide_characters_and_untrusted_names_do_not_break_the_columns() {
         let rows = vec![
             vec![Cell::new("表"), Cell::new("x")],
             vec![Cell::new("a\u{1b}[31mb"), Cell::new("y")],

@@ -8,7 +8,6 @@ mod answering;
 mod chat;
 mod conversation;
 mod dashboard;
-mod hostile_questions;
 mod keys_survive_keepers;
 mod leaving_only_detaches;
 mod lists;
@@ -21,6 +20,7 @@ mod refusals;
 mod resuming;
 mod screens_are_restored;
 mod tables;
+mod untrusted_questions;
 
 use ostler_testkit::Harness;
 

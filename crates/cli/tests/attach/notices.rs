@@ -15,7 +15,7 @@ fn notifying_terminals() -> Harness {
 }
 
 #[test]
-fn a_chat_notifies_of_questions_and_turns_and_hostile_text_ends_no_sequence() {
+fn a_chat_notifies_of_questions_and_turns_and_untrusted_text_ends_no_sequence() {
     let harness = notifying_terminals();
     let session = harness.detach(&["--keep", "--name", "tests", "demo", "say first"]);
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);

@@ -161,7 +161,7 @@ fn a_folder_is_the_same_folder_through_a_link() {
 }
 
 #[test]
-fn hostile_text_reaches_the_terminal_as_plain_text() {
+fn untrusted_text_reaches_the_terminal_as_plain_text() {
     let harness = harness();
     let evil = "zebra \u{1b}]0;owned\u{7}\u{1b}[2Jcleared\r\n\u{202e}gnorw \u{9b}31m";
     claude(&harness, CLAUDE, [evil, &format!("\u{1b}[31mzebra\u{1b}[0m {}", "x".repeat(10_000)), "fine"]);

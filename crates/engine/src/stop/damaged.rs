@@ -1,16 +1,14 @@
 //! Ending a running session whose records cannot be read: its helpers have what they need in memory.
 
 use crate::error::{Error, Result};
+use crate::orphans::still_runs;
 use ostler_store::StoreError;
 use ostler_store::home::Place;
-use ostler_sys::lock;
 use ostler_sys::process::Pidfd;
 use ostler_view::look::{Depth, look_to};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::OFlags;
 use rustix::process::Signal;
 use rustix::time::Timespec;
-use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 /// How long helpers may take in addition to the grace period: they also save and clean up.
@@ -47,16 +45,6 @@ pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
         pidfd.signal(Signal::TERM)?;
     }
     Ok(Some(Helpers { place: place.clone(), damage, pidfds }))
-}
-
-/// Whether a process holds the session's lock. Only processes that the session started can hold it: a copy of the
-/// folder has another lock.
-fn still_runs(place: &Place) -> Result<bool> {
-    match place.open()?.dir().file("agent.lock", OFlags::RDONLY) {
-        Ok(file) => Ok(lock::try_exclusive(file)?.is_none()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 impl Helpers {

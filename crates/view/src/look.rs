@@ -194,6 +194,9 @@ fn look_at_living(
     archived: bool,
 ) -> Result<Option<(View, Option<Processes>)>, StoreError> {
     let run = folder.run(folder.newest_or_first()?)?;
+    if run.has_outcome()? {
+        return Ok(None);
+    }
     let record = run.record()?;
     let session = folder.session_of(&record)?;
     let mut view = blank(&session, run.number, archived);

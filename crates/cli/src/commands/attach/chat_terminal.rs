@@ -6,7 +6,7 @@ use super::words;
 use crate::context::Context;
 use crate::exit::Result;
 use ostler_engine::Place;
-use ostler_engine::session_watch::SessionWatch;
+use ostler_engine::session_watch::{News, SessionWatch};
 use ostler_tui::terminal::{self, Interest, Modes, Signal, Terminal, Wait};
 use std::time::Instant;
 
@@ -20,6 +20,8 @@ pub struct Seat {
 pub enum Event {
     /// Something about the session may have changed.
     Session,
+    /// There is more output, and nothing else has changed.
+    Output,
     Keys(Vec<u8>),
     /// The window has another size.
     Window,
@@ -102,11 +104,14 @@ impl Seat {
             }
         }
         if woken.others[0] {
-            self.watch.take_news()?;
+            let news = self.watch.take_news()?;
             for told in self.watch.told() {
                 self.terminal.put(&words::told(&told))?;
             }
-            events.push(Event::Session);
+            events.push(match news {
+                News::Anything => Event::Session,
+                News::Output => Event::Output,
+            });
         }
         if events.is_empty() {
             events.push(Event::Due);

@@ -42,7 +42,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
         }
         for event in seat.wait(None)? {
             match event {
-                Event::Session | Event::Window | Event::Back | Event::Due => {}
+                Event::Session | Event::Output | Event::Window | Event::Back | Event::Due => {}
                 Event::Stop => seat.stop(PLAIN)?,
                 Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => {
                     return leave(seat, place, leaves, Left::with(Code::Succeeded));

@@ -151,6 +151,7 @@ impl Chat<'_> {
                     Event::Window | Event::Due => {}
                     Event::Back => self.enter_screen()?,
                     Event::Stop => self.stop()?,
+                    Event::Output => self.news()?,
                     Event::Session => {
                         // The view is read first: when it says "ended", everything that was said is in the files.
                         self.view = self.engine.view(self.place)?;

@@ -115,6 +115,8 @@ pub fn multiply(folders: &Path, originals: &[String], all: usize) -> Result<()> 
             copy_under_new_id(&folders.join(original), &folders.join(&id), (original, &id))?;
         }
     }
+    // Half a million files go to the disk now, and not while the first rows are measured.
+    rustix::fs::sync();
     Ok(())
 }
 

@@ -16,7 +16,8 @@ use ostler_store::home::Place;
 use ostler_store::journal::append_line;
 use ostler_store::{inbox, journal};
 use ostler_sys::dir::Sync;
-use ostler_view::look::{self, Depth};
+use ostler_view::fold;
+use ostler_view::look::Depth;
 use rustix::fs::OFlags;
 use serde_json::Value;
 use std::fs::File;
@@ -102,7 +103,7 @@ impl Engine {
     pub fn how_to_stop(&self, place: &Place) -> Result<Option<StopHow>> {
         let folder = place.open()?;
         let run = folder.run(folder.newest_run()?)?;
-        let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
+        let state = fold::state_of(&folder, &run)?;
         Ok(state.stop.map(|stop| stop.how))
     }
 

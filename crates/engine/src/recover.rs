@@ -26,7 +26,8 @@ use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::{RunRecord, journal};
 use ostler_sys::clock;
-use ostler_view::look::{self, Depth};
+use ostler_view::fold;
+use ostler_view::look::Depth;
 
 /// The message to a session that is continued and has no message waiting.
 const CONTINUE: &str = "continue";
@@ -256,7 +257,7 @@ struct Waited {
 }
 
 fn waited(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Option<Waited>> {
-    let mut state = look::fold(folder, run, record, session)?.state;
+    let mut state = fold::fold(folder, run, record, session)?.state;
     // Both came later: the end that was recorded since, and the stop that a shutdown may have requested.
     (state.outcome, state.stop) = (None, None);
     Ok((state.phase() == Phase::Waiting).then(|| Waited { until: until(&state, record) }))

@@ -13,7 +13,7 @@ use ostler_core::view::Phase;
 use ostler_store::home::Place;
 use ostler_store::{inbox, journal};
 use ostler_sys::ready::{self, Interest};
-use ostler_view::look;
+use ostler_view::fold;
 use ostler_view::look::Depth;
 use std::time::{Duration, Instant};
 
@@ -154,7 +154,7 @@ impl Engine {
     pub fn waiting(&self, place: &Place) -> Result<Vec<Waiting>> {
         let folder = place.open()?;
         let run = folder.run(folder.newest_run()?)?;
-        let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
+        let state = fold::state_of(&folder, &run)?;
         let mut waiting = Vec::new();
         let typing: Vec<_> = state.feeding().filter(|_| state.plan.mode() == Mode::Terminal).into_iter().collect();
         for (messages, unclear) in [(&state.mail.maybe_delivered, true), (&typing, false), (&state.mail.queue, false)] {

@@ -263,7 +263,7 @@ impl Waited {
     fn state(&self) -> Result<State> {
         let folder = self.place.open()?;
         let run = folder.run(self.view.run)?;
-        Ok(ostler_view::look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state)
+        Ok(ostler_view::fold::state_of(&folder, &run)?)
     }
 }
 

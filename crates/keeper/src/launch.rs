@@ -223,7 +223,7 @@ fn put_files(run: &RunFolder, files: &[(&str, Vec<u8>)]) -> Result<(), StoreErro
 
 /// Whether the process of the session has ended and the session continues by itself later: this needs a helper.
 fn waits(folder: &Folder, run: &RunFolder) -> Result<bool, StoreError> {
-    let state = ostler_view::look::fold(folder, run, &run.record()?, &folder.session()?)?.state;
+    let state = ostler_view::fold::state_of(folder, run)?;
     Ok(state.phase() == ostler_core::view::Phase::Waiting)
 }
 

@@ -64,3 +64,13 @@ impl Pieces {
         ostler_sys::dir::is_hole(&self.file, position).map_err(StoreError::io(self.name.as_str()))
     }
 }
+
+/// Reads a file of a run from `position` to its present end, in pieces.
+pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    if let Some(mut pieces) = Pieces::open(run, name, *position)? {
+        while let Some(bytes) = pieces.next(position)? {
+            each(bytes);
+        }
+    }
+    Ok(())
+}

@@ -1,7 +1,6 @@
 //! The last thing that a program printed, drew or said, in one line, for lists: reads only the end of its files.
 
 use crate::complaint::complaint;
-use crate::look::read_from;
 use crate::terminal;
 use ostler_agents::Agent;
 use ostler_core::asking::Shown;
@@ -9,6 +8,7 @@ use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Kind;
 use ostler_core::record::{Channel, Plan, Tty};
 use ostler_store::folder::{Folder, RunFolder, read_dispensable};
+use ostler_store::pieces::read_from;
 use ostler_store::{StoreError, backwards};
 use ostler_sys::dir::{Dir, FileStat, Sync};
 use std::fs::File;

@@ -1,7 +1,9 @@
 //! What is true of a session now, computed from its folder, the agent's own files and the kernel, without locks.
 //!
-//! * [`look`]: the view of one session. [`overview`]: the views of many, in little time. `helpers`: which processes
-//!   keep it. [`live_views`]: what a list found out about a session that runs, for the next list.
+//! * [`fold`]: the state of a session, from its files. [`look`]: its view, with what the kernel says. `helpers`: which
+//!   processes keep it.
+//! * [`overview`]: the views of many sessions, in little time. [`live_views`]: what a list found out about a session that
+//!   runs, for the next list.
 //! * [`last_line`]: the last line of a session, for lists. [`terminal`]: the screen of a terminal session.
 //! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same from the agent's own transcript.
 //! * [`agent_feed`]: what the agent's output reports beyond what is in the journal.
@@ -17,6 +19,7 @@ mod complaint;
 pub mod conversation;
 pub mod database;
 pub mod delivery;
+pub mod fold;
 mod helpers;
 pub mod last_line;
 pub mod live_views;

@@ -5,35 +5,29 @@
 //! called lost only when agent, holder and keeper are found gone, in this order, and exit, outcome and output have been
 //! read once more after that.
 
-use crate::agent_feed::AgentFeed;
+use crate::fold::{Folded, fold};
 use crate::helpers::{Helpers, Processes, agent_lives, lives};
 use crate::last_line::{self, Streams};
 use crate::newer_messages::{Newer, newer_messages};
 use crate::proof;
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
-use ostler_core::event::{Entry, Event};
 use ostler_core::id::SessionId;
-use ostler_core::life::{Conversation, Held, State, Until, event_of, step};
+use ostler_core::life::{Conversation, Held, State, Until, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
-use ostler_core::record::{Channel, Plan, Session, Speaks};
+use ostler_core::record::{Channel, Plan, Session};
 use ostler_core::spending::Spent;
-use ostler_core::start_when::{Claim, StartWhen, Waits};
+use ostler_core::start_when::{StartWhen, Waits};
 use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
-use ostler_store::pieces::Pieces;
-use ostler_store::progress::{self, Heard, Past};
+use ostler_store::progress;
 use ostler_store::{RunRecord, StoreError, archived, branch, journal};
 use ostler_sys::clock::{self, since_boot_ms};
-use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;
 use ostler_sys::socket;
 use std::path::Path;
-
-/// Why a further run has no process, when no process of the session is left to report it.
-const NEVER_STARTED: &str = "the next process was not started, because the helpers of the session ended first";
 
 /// How much a look finds out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -437,124 +431,6 @@ pub fn unrecorded_outcome(
     // The time of its end is unknown, and the clock of this boot says nothing about another boot.
     outcome.duration_ms = None;
     Ok(outcome)
-}
-
-/// A state and what could not be folded into it.
-#[derive(Debug)]
-pub struct Folded {
-    pub state: State,
-    pub bad_lines: u32,
-    /// The run is in the journal; otherwise it is known from its record.
-    pub noted: bool,
-    /// Messages that the keeper has not read yet.
-    pub unseen: Newer,
-}
-
-/// The state of a session, as far as files show it: journal, then the end of the inbox, then the end of the output.
-pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Folded, StoreError> {
-    let Past { mut state, bad_lines, heard, .. } = progress::past(folder.dir(), &record.plan)?;
-    let noted = state.run >= record.run;
-    if !noted && record.agent.is_some() {
-        state = step(state, &started(record)).0;
-    } else if !noted && record.launcher.is_none() {
-        // The agent writes itself into the record before it runs its program: a further run without an agent has no
-        // process. While its holder is about to start it, a reader knows that from the processes that are alive.
-        let reason = record.not_started.clone().unwrap_or_else(|| NEVER_STARTED.to_owned());
-        state = step(state, &Entry { event: Event::NotStarted { reason }, ..started(record) }).0;
-    }
-    if state.is_queued()
-        && let Some(claim) = run.claim()?
-    {
-        // The keeper has not noted it yet.
-        let (at, ms, event) = match claim {
-            Claim::Begun { at, ms } => (at, ms, Event::Begun),
-            Claim::Never { reason, stopped } => (clock::now(), since_boot_ms(), Event::NotBegun { reason, stopped }),
-        };
-        state = step(state, &Entry { at, ms, event, ..started(record) }).0;
-    }
-    let unseen = newer_messages(folder, state.inbox)?;
-    if record.plan.speaks().converses() {
-        state = fold_output(state, run.dir(), session, &record.plan, heard.filter(|heard| heard.run == record.run))?;
-    }
-    Ok(Folded { state, bad_lines, noted, unseen })
-}
-
-/// The first entry of a run, from its record: the program runs before a keeper can have written the entry.
-#[must_use]
-pub fn started(record: &RunRecord) -> Entry {
-    Entry {
-        at: record.started.unwrap_or(Timestamp::UNIX_EPOCH),
-        ms: record.started_ms,
-        run: record.run,
-        out: None,
-        request: None,
-        inbox: None,
-        notify: None,
-        event: match record.start_when {
-            None => Event::Started { plan: record.plan.clone(), continues: record.continues.is_some() },
-            Some(_) => Event::Queued { plan: record.plan.clone() },
-        },
-    }
-}
-
-/// Folds in what the agent has said since the last entry of the journal, or since the position up to which the keeper
-/// has noted its progress.
-fn fold_output(
-    mut state: State,
-    run: &Dir,
-    session: &Session,
-    plan: &Plan,
-    heard: Option<Heard>,
-) -> Result<State, StoreError> {
-    let agent = ostler_agents::find_for(&session.agent, plan);
-    let Some(source) = agent.and_then(|agent| ostler_agents::decoder::agent_feed(agent, plan.speaks())) else {
-        return Ok(state);
-    };
-    // There are few hooks, and the meaning of one may depend on what came before it in its turn; an output may be long.
-    // Whether a turn behind a protocol had an answer depends on what came before, too. Inside a line that has no end
-    // yet nothing can be decoded.
-    let within_line = state.within_line().is_some();
-    let whole_turn = state.plan.speaks() == Speaks::Hooks || state.plan.opens() && !within_line;
-    let begins = if whole_turn { state.output.turn_begins } else { state.output.understood };
-    let heard = heard.filter(|heard| !within_line && heard.position > begins);
-    let mut agent_feed = match (heard, whole_turn) {
-        (Some(heard), _) => AgentFeed::going_on(&heard, begins, source, &state, session),
-        (None, true) => AgentFeed::from(begins, source, &state, session),
-        (None, false) => AgentFeed::behind(&state, source, session),
-    };
-    let Some(mut pieces) = agent_feed.pieces(run)? else {
-        return Ok(state);
-    };
-    // Piece by piece, so that a long past is never in memory as a whole.
-    while let Some(facts) = agent_feed.read(&mut pieces)? {
-        for (out, fact) in facts {
-            let Some(event) = event_of(fact.resolved(clock::now()), &state) else {
-                continue;
-            };
-            let entry = Entry {
-                at: Timestamp::UNIX_EPOCH,
-                ms: since_boot_ms(),
-                run: state.run,
-                out: Some(out),
-                request: None,
-                inbox: None,
-                notify: None,
-                event,
-            };
-            state = step(state, &entry).0;
-        }
-    }
-    Ok(state)
-}
-
-/// Reads a file of a run from `position` to its present end, in pieces.
-pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
-    if let Some(mut pieces) = Pieces::open(run, name, *position)? {
-        while let Some(bytes) = pieces.next(position)? {
-            each(bytes);
-        }
-    }
-    Ok(())
 }
 
 fn fill(

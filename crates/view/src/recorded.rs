@@ -2,7 +2,7 @@
 //! or the rows of its database. No copy is kept; the transcript is read where the agent stores it.
 
 use crate::conversation::Item;
-use crate::{database, look};
+use crate::{database, fold};
 use jiff::Timestamp;
 use memchr::memrchr;
 use ostler_agents::Agent;
@@ -67,7 +67,7 @@ impl Source {
         }
         // What its keeper has not noted yet.
         let run = folder.run(newest)?;
-        let state = look::fold(folder, &run, &run.record()?, &session)?.state;
+        let state = fold::fold(folder, &run, &run.record()?, &session)?.state;
         push_new(&mut files, state.transcript.map(PathBuf::from));
         push_new(&mut conversations, state.native_id);
         let kept = match (database, agent.queries()) {

@@ -3,11 +3,11 @@
 //! off by then: only attaching needs that, and a list that draws many screens should not have to read it. No keeper is
 //! needed to read them.
 
-use crate::look::read_from;
 use ostler_screen::{Lines, Screen, Scrollback, Size};
 use ostler_store::StoreError;
 use ostler_store::folder::read_dispensable;
 use ostler_store::journal::open_for_append;
+use ostler_store::pieces::read_from;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock;
 use rustix::fs::OFlags;

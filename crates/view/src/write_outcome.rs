@@ -2,8 +2,9 @@
 //! more than read does it instead.
 
 use crate::delivery::{Ended, Fate};
+use crate::fold::fold;
 use crate::last_line;
-use crate::look::{Depth, fold, look_at, unrecorded_outcome};
+use crate::look::{Depth, look_at, unrecorded_outcome};
 use crate::proof;
 use ostler_agents::job::STEPS;
 use ostler_core::event::{Entry, Event};

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::pieces::read_from;
 use ostler_store::printed;
-use ostler_view::look::read_from;
 
 /// One of the two streams of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,7 +57,7 @@ impl Engine {
     pub fn continued_in(&self, place: &Place) -> Result<Option<Place>> {
         let folder = place.open()?;
         let run = folder.run(folder.newest_run()?)?;
-        let state = ostler_view::look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
+        let state = ostler_view::fold::state_of(&folder, &run)?;
         match state.handover {
             Some(Handed { result: Some(Continues::Yes), id: Some(id), .. }) => Ok(self.home.place_of(id)?),
             Some(_) | None => Ok(None),

@@ -105,7 +105,7 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::stack;
-use ostler_view::look;
+use ostler_view::fold;
 use output::Output;
 use own_record::OwnRecordWatch;
 use poll::Woken;
@@ -336,7 +336,7 @@ impl Keeper {
     fn begin(&mut self) -> Result<(), KeeperError> {
         if self.state.run < self.record.run {
             self.folder.keep_reserve();
-            let first = look::started(&self.record);
+            let first = fold::started(&self.record);
             self.write(first)?;
             self.note_cost_before()?;
             self.sync_launch();

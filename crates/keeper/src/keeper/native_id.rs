@@ -12,8 +12,9 @@ use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
 use ostler_core::record::{Channel, RequestKind, Speaks, Tty};
 use ostler_store::inbox;
+use ostler_store::pieces::read_from;
 use ostler_sys::clock::since_boot_ms;
-use ostler_view::{last_line, look, proof};
+use ostler_view::{last_line, proof};
 use std::fs::File;
 
 const LOOK_AGAIN_MS: u64 = 1000;
@@ -174,7 +175,7 @@ impl Keeper {
         for number in (1..=self.run.number).rev() {
             let (agent, pid) = (self.agent, self.process.pid());
             let (mut lines, mut told) = (Lines::from(0), None);
-            look::read_from(self.folder.run(number)?.dir(), CONVERSATION, &mut 0, |bytes| {
+            read_from(self.folder.run(number)?.dir(), CONVERSATION, &mut 0, |bytes| {
                 lines.feed(bytes, |line, _| match line {
                     Line::Whole(line) => told = agent.reported_conversation(line, pid).or(told.take()),
                     Line::TooLong { .. } => {}
@@ -206,7 +207,7 @@ impl Keeper {
         }
         let (agent, pid) = (self.agent, self.process.pid());
         let (lines, mut told) = (&mut self.native_id_search.lines, None);
-        look::read_from(self.run.dir(), CONVERSATION, &mut self.native_id_search.position, |bytes| {
+        read_from(self.run.dir(), CONVERSATION, &mut self.native_id_search.position, |bytes| {
             lines.feed(bytes, |line, _| match line {
                 Line::Whole(line) => told = agent.reported_conversation(line, pid).or(told.take()),
                 Line::TooLong { .. } => {}

@@ -20,8 +20,9 @@ use ostler_store::journal::{self, Journal};
 use ostler_store::{RunRecord, StoreError, limits};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
+use ostler_view::fold::fold;
 use ostler_view::proof::Begun;
-use ostler_view::{look, proof, write_outcome};
+use ostler_view::{proof, write_outcome};
 use std::io;
 use std::path::Path;
 use uuid::Uuid;
@@ -164,7 +165,7 @@ pub(super) fn conclude_not_started(
     if let (false, Some(reason)) = (known, &record.not_started) {
         note(Event::NotStarted { reason: reason.clone() }, None)?;
     }
-    let state = look::fold(folder, run, record, session)?.state;
+    let state = fold(folder, run, record, session)?.state;
     if state.outcome.is_none() {
         let outcome = write_outcome::publish(folder, run, session, record, &state, judge(&state, since_boot_ms()))?;
         let event = Event::Ended { outcome };

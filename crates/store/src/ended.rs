@@ -176,7 +176,7 @@ impl EndedIndex {
     pub fn learn(&self, sessions: &Dir, id: SessionId) -> Option<Closing> {
         // The date is read first: what happens after that is noticed by the next reader.
         let changed = sessions.changed(id.as_str()).ok()??;
-        let (outcome, closing) = read_summary(sessions, id)?;
+        let (outcome, closing) = read_summary(sessions, id).filter(|(_, closing)| closing.session.id == id)?;
         self.add(changed, outcome.kind, &closing);
         Some(closing)
     }

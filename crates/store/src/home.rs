@@ -481,7 +481,9 @@ impl KnownDir {
                 };
             }
             let learned = self.index.learn(&sessions_dir.dir, id).map(|closing| closing.session);
-            let session = learned.or_else(|| sessions_dir.place(id).open().and_then(|folder| folder.session()).ok());
+            let read = || sessions_dir.place(id).open().and_then(|folder| folder.session()).ok();
+            // A copy of a session's folder under another id is no session, and has no name.
+            let session = learned.or_else(read).filter(|session| session.id == id);
             let created = session.as_ref().map(|session| session.created);
             let parent = session.as_ref().and_then(|session| session.parent);
             let name = session.and_then(|session| session.name).map(Cow::Owned);

@@ -166,7 +166,8 @@ fn difference(there: &str, made: &str) -> String {
         let not: BTreeSet<String> = not.lines().map(str::to_owned).collect();
         of.lines().filter(|line| !not.contains(*line)).map(|line| format!("    {mark} {line}")).collect()
     };
-    [only("-", there, made), only("+", made, there)].concat().join("\n")
+    let lines = [only("-", there, made), only("+", made, there)].concat();
+    if lines.is_empty() { "    the order of its rows".to_owned() } else { lines.join("\n") }
 }
 
 #[cfg(test)]

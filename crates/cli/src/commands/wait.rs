@@ -88,10 +88,10 @@ fn report_questions(args: &Wait, waited: &[Waited]) -> Result<Code> {
 
 fn report(args: &Wait, waited: &[Waited]) -> Result<Code> {
     for one in waited.iter().filter(|one| one.reached.is_some() || !args.any) {
-        if args.json {
-            say!("{}", serde_json::to_string(&one.view).unwrap_or_default())?;
-        } else {
-            say!("{}", line(&one.view))?;
+        match one.reached {
+            _ if args.json => say!("{}", serde_json::to_string(&one.view).unwrap_or_default())?,
+            Some(Reached::Asking) => report_question(&one.view)?,
+            Some(Reached::Ended | Reached::Turn(_)) | None => say!("{}", line(&one.view))?,
         }
     }
     let code = worst(waited.iter().filter_map(code));

@@ -106,13 +106,19 @@ fn a_signal_only_detaches_and_restores_the_terminal() {
 }
 
 #[test]
-fn the_session_survives_a_killed_client() {
+fn a_killed_client_disturbs_neither_the_session_nor_the_terminal() {
     let harness = harness();
     let session = full_screen(&harness);
-    let mut person = Person::attaches(&harness, session.id());
-    person.sees("full screen");
-    person.signals(Signal::KILL);
-    person.waits();
+    let chat = harness.detach(&["--keep", "demo", "say hello"]);
+    for (session, shown) in [(&session, "full screen"), (&chat, "Enter sends")] {
+        let mut person = Person::attaches(&harness, session.id());
+        person.sees(shown);
+        person.signals(Signal::KILL);
+        person.waits();
+        person.sees_that("the screen that was there", |person| !person.screen.is_alternate());
+        person.sees_that("an ordinary terminal", Person::has_an_ordinary_terminal);
+        assert!(session.look().alive);
+    }
     keeps_running(&harness, &session);
 }
 

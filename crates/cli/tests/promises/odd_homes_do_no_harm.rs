@@ -224,3 +224,22 @@ fn a_copy_from_another_machine_is_stopped_without_harm_to_the_original() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("lost"), "{output:?}");
     assert!(session.show().alive, "{output:?}");
 }
+
+#[test]
+fn a_copy_under_another_id_does_not_take_the_name_of_its_session() {
+    let harness = harness();
+    let session = harness.detach(&["--name", "orig", "--", "sleep", "600"]);
+    session.until_look("a keeper", |view| view.kept);
+    let copy = session.path().with_file_name("cpy23456");
+    for ended in [false, true] {
+        assert!(harness.command("cp").arg("-r").arg(session.path()).arg(&copy).status().unwrap().success());
+        let shown = harness.run(&["show", "orig", "--json"]).exits(0);
+        assert!(shown.stdout.contains(&format!("\"id\": \"{}\"", session.id())), "{shown:?}");
+        let last = harness.run(&["show", "@last", "--json"]).exits(0);
+        assert!(last.stdout.contains(&format!("\"id\": \"{}\"", session.id())), "{last:?}");
+        std::fs::remove_dir_all(&copy).unwrap();
+        if !ended {
+            harness.run(&["stop", "orig"]).exits(0);
+        }
+    }
+}

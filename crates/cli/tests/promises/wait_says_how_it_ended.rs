@@ -80,7 +80,9 @@ fn an_unknown_id_is_3() {
 fn a_question_is_4() {
     let harness = harness();
     let session = harness.detach(&["demo", "ask May I?"]);
-    harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let asked = harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let words = format!("{} status=asking: Ask May I?; answer: ostler answer", session.id());
+    assert!(asked.stdout.starts_with(&words), "{asked:?}");
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.alive), ("asking", true));
     assert!(shown.asking.is_some());

@@ -27,6 +27,8 @@ use ostler_core::record::Mode;
 use ostler_core::view::View;
 use ostler_engine::Place;
 use ostler_engine::content::{Kind, Runs};
+use ostler_tui::frame;
+use ostler_tui::terminal::TerminalGuard;
 
 pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     let id = match &args.id {
@@ -79,12 +81,18 @@ impl Leaves {
     }
 }
 
-/// Shows a running session, in the way that fits its kind.
+/// Shows a running session, in the way that fits its kind. The terminal is restored also when this process is killed.
 pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Result<Code> {
-    open_and_leave(context, place, mode, read_only, Leaves::Words).map(|left| left.code)
+    check_place(place)?;
+    let leave = [ostler_screen::Screen::reset(), frame::LEAVE.as_bytes()].concat();
+    let guard = TerminalGuard::post(&leave)?;
+    guard.taken();
+    let left = open_and_leave(context, place, mode, read_only, Leaves::Words);
+    guard.given_back();
+    left.map(|left| left.code)
 }
 
-/// The same for a caller that goes on afterwards, such as the dashboard.
+/// The same for a caller that draws again afterwards and has its own guard, such as the dashboard.
 pub fn open_and_leave(context: &Context, place: &Place, mode: Mode, read_only: bool, leaves: Leaves) -> Result<Left> {
     check_place(place)?;
     match mode {

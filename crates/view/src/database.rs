@@ -124,11 +124,12 @@ pub fn named_rows_after<E: From<StoreError>>(
 ) -> Result<(), E> {
     let failed = failed(database);
     let connection = open(database).map_err(&failed)?;
-    let newest: Option<String> = connection
-        .query_row(queries.newest_message, params![native_id], |row| row.get(0))
-        .optional()
-        .map_err(&failed)?;
-    let mut some = connection.prepare(queries.parts_after).map_err(&failed)?;
+    // Both queries read one state of the database. Otherwise a message that begins in between is not the newest, counts as
+    // complete, and its text is never read.
+    let snapshot = connection.unchecked_transaction().map_err(&failed)?;
+    let newest: Option<String> =
+        snapshot.query_row(queries.newest_message, params![native_id], |row| row.get(0)).optional().map_err(&failed)?;
+    let mut some = snapshot.prepare(queries.parts_after).map_err(&failed)?;
     let mut rows = some.query(params![native_id, after.clone()]).map_err(&failed)?;
     while let Some(row) = rows.next().map_err(&failed)? {
         let (id, message): (String, String) = (row.get(0).map_err(&failed)?, row.get(1).map_err(&failed)?);

@@ -14,6 +14,8 @@
 //!
 //! A replacement holder does the same but is not the agent's parent: it watches the agent through its pidfd, and asks
 //! the kernel how the agent ended.
+//!
+//! The file is long because the whole behaviour of this process is one loop over one state: the table above.
 
 use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};

@@ -6,6 +6,8 @@
 //!
 //! A folder that was packed into one file ([`crate::pack`]) is read through the same type; nothing can be written to
 //! it.
+//!
+//! The file is long because each way of reading and writing is a short method of this one type.
 
 use crate::memory_file;
 use crate::pack::{Kind, Pack};

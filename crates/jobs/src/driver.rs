@@ -12,7 +12,7 @@ use crate::{Drive, End};
 use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
-use ostler_core::record::Mode;
+use ostler_core::record::{Mode, RequestKind};
 use ostler_core::rules::{OnLimit, Rules};
 use ostler_core::view::{Phase, View};
 use ostler_engine::job::why_with_job;
@@ -220,6 +220,25 @@ impl Driver {
             self.engine.resume_once(to, Resume { message: None, ..resume }, &mut |_| {})?;
         }
         Ok(request)
+    }
+
+    /// Continues a child that was cut off before it had done its task, once: with a message that repeats the task,
+    /// because the agent may not have it yet. A message with the task that the agent has not taken waits again by then.
+    /// It is withdrawn, or the agent would do the task twice.
+    pub fn continue_task(&mut self, key: &str, child: &Place, task: &str) -> Result<(), JobError> {
+        self.own.check()?;
+        let request = self.steps.request(&self.engine, &self.place, key)?;
+        let again = format!(
+            "The last turn was interrupted before it was over. The task was:\n\n{task}\n\nContinue where it stopped."
+        );
+        for waiting in self.engine.waiting(child)? {
+            let has_task =
+                matches!(&waiting.request.kind, RequestKind::Message { text, .. } if *text == task || *text == again);
+            if has_task && waiting.request.id != request {
+                self.engine.withdraw(child, waiting.n)?;
+            }
+        }
+        self.send(key, child, &again, Resume::default()).map(|_| ())
     }
 
     /// Runs a shell command in a folder, as a session of its own, and waits for it. The result is noted. The command is

@@ -98,10 +98,7 @@ fn result(driver: &mut Driver, number: u32, copy: &Place, prompt: &str) -> Resul
         }
         driver.progress(&format!("copy {number}: was interrupted and is continued"))?;
         attempt += 1;
-        let again = format!(
-            "The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped."
-        );
-        driver.send(&format!("copy {number} #{attempt}"), copy, &again, Resume::default())?;
+        driver.continue_task(&format!("copy {number} #{attempt}"), copy, prompt)?;
     }
 }
 

@@ -110,6 +110,11 @@ impl Agent {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut environment = vec![("HOME", text(home)), ("TMPDIR", text(&temporary)), ("PATH", path)];
         let mut set = |name: &'static str, value: &str| environment.push((name, value.to_owned()));
+        if matches!(self, Agent::Claude | Agent::ClaudeAcp | Agent::Opencode) {
+            // Their JavaScript engine without its optimising compiler: a test ends before that has paid off. Processor
+            // time of a turn: claude 0.39 s instead of 0.44, opencode 1.35 instead of 1.62 (medians of 5).
+            set("BUN_JSC_useDFGJIT", "0");
+        }
         match self {
             Agent::Claude | Agent::ClaudeAcp => {
                 set("ANTHROPIC_BASE_URL", url);

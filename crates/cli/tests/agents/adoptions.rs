@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// The agent itself, without ostler, in the working directory.
 fn outside(fixture: &Fixture, arguments: &[&str], prompt: &str) -> Child {
@@ -202,7 +203,15 @@ fn at_a_terminal(fixture: &Fixture) -> Person {
     person.sees(ready(fixture.agent));
     person.types(b"stream 3 1");
     person.sees("stream 3 1");
-    person.types(b"\r");
+    // Gemini takes a return that comes within 30 ms of the text for a line break of something pasted. So it is pressed
+    // again until the model was asked.
+    let asked = |requests: &[Request]| requests.iter().any(|request| request.turn().is_some());
+    loop {
+        person.types(b"\r");
+        if fixture.server.wait_for_within(Duration::from_secs(1), asked).is_ok() {
+            break;
+        }
+    }
     person.sees("word1 word2 word3");
     person
 }

@@ -2,9 +2,9 @@
 //! According to the model's record each job was asked once, or it was reported as interrupted.
 
 use crate::fixture::Fixture;
-use crate::paid::{by_word, interrupted, said_once};
+use crate::paid::{Paid, by_word, interrupted, said_once};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Killer, Started, held, times};
+use ostler_testkit::{Killer, ProcessKind, Started, held, times};
 
 /// One job, then ten, then one.
 fn diamond() -> (String, Vec<String>) {
@@ -67,4 +67,29 @@ fn each_job_of_a_file_is_paid_once_whatever_is_killed() {
     );
     held("SIGKILL in `up` with 12 jobs in a diamond", count, &seen);
     fixture.proves("up with 12 jobs, killed at random: each job is paid once");
+}
+
+/// Claude asks the model before it has stored the prompt. When it is killed in between, the prompt waits again, and the
+/// job continues with a message that has the task as well: the agent must get one of them.
+#[test]
+fn a_job_that_is_killed_before_its_prompt_is_stored_gets_its_task_once() {
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let harness = &fixture.harness;
+    std::fs::write(
+        fixture.work().join("ostler.toml"),
+        "[defaults]\nagent = \"claude\"\n[job.only]\nprompt = \"say only (held 1)\"\n",
+    )
+    .unwrap();
+    let mut command = harness.command(harness.program());
+    command.current_dir(fixture.work()).arg("up");
+    let follower = Started::new(command, None);
+    fixture.asked_for(1);
+    let only = harness.run(&["show", "--json", "only"]).exits(0).json();
+    harness.session(only["id"].as_str().unwrap()).kill(ProcessKind::Agent);
+    fixture.server.release(1);
+    let output = follower.finish().exits(0);
+    let said: Vec<&str> = output.stdout.lines().collect();
+    assert!(said.contains(&"only: was interrupted and is continued"), "{said:?}");
+    assert_eq!(by_word(&fixture.server)["only"], Paid { first: 1, again: 1 }, "{said:?}");
+    harness.nothing_is_left();
 }

@@ -59,7 +59,7 @@ impl Running {
                     Ok(Launch { agent: prompt.agent.clone(), model: prompt.model.clone(), rules, ..launch })
                 })?;
                 if attempt > 1 {
-                    driver.send(&numbered, &place, &again(&prompt.prompt), Resume::default())?;
+                    driver.continue_task(&numbered, &place, &prompt.prompt)?;
                 }
                 place
             }
@@ -149,11 +149,6 @@ fn interrupted(name: &str) -> String {
 
 fn killed(name: &str, attempt: u32) -> String {
     format!("{name} was interrupted #{attempt}")
-}
-
-/// The message to an agent whose turn was cut off. It repeats the task, because the agent may not have it yet.
-fn again(prompt: &str) -> String {
-    format!("The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped.")
 }
 
 /// The job waits in its queue for a free slot.

@@ -17,7 +17,7 @@ use ostler_core::record::Origin;
 use ostler_core::view::View;
 use ostler_engine::launch::Relative;
 use ostler_engine::worktrees::{self, Land, Landing, Repository};
-use ostler_engine::{Error, Launch, Place, Resume};
+use ostler_engine::{Error, Launch, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -160,10 +160,7 @@ fn finished(driver: &mut Driver, key: &str, place: &Place, prompt: &str) -> Resu
         }
         driver.progress(&format!("{key}: was interrupted and is continued"))?;
         attempt += 1;
-        let again = format!(
-            "The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped."
-        );
-        driver.send(&format!("{key} #{attempt}"), place, &again, Resume::default())?;
+        driver.continue_task(&format!("{key} #{attempt}"), place, prompt)?;
     }
 }
 

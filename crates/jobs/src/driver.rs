@@ -222,23 +222,25 @@ impl Driver {
         Ok(request)
     }
 
-    /// Continues a child that was cut off before it had done its task, once: with a message that repeats the task,
-    /// because the agent may not have it yet. A message with the task that the agent has not taken waits again by then.
-    /// It is withdrawn, or the agent would do the task twice.
+    /// Continues a child that was cut off before it had done its task, once. A message with the task that the agent has
+    /// not taken waits for the next run, which gets it. Otherwise the child gets a message that repeats the task. With
+    /// both, the agent would do the task twice.
     pub fn continue_task(&mut self, key: &str, child: &Place, task: &str) -> Result<(), JobError> {
         self.own.check()?;
-        let request = self.steps.request(&self.engine, &self.place, key)?;
         let again = format!(
             "The last turn was interrupted before it was over. The task was:\n\n{task}\n\nContinue where it stopped."
         );
-        for waiting in self.engine.waiting(child)? {
-            let has_task =
-                matches!(&waiting.request.kind, RequestKind::Message { text, .. } if *text == task || *text == again);
-            if has_task && waiting.request.id != request {
-                self.engine.withdraw(child, waiting.n)?;
-            }
+        let waits = |engine: &Engine| -> Result<bool, JobError> {
+            let has_task = |kind: &RequestKind| matches!(kind, RequestKind::Message { text, .. } if *text == task || *text == again);
+            Ok(engine.waiting(child)?.iter().any(|waiting| !waiting.unclear && has_task(&waiting.request.kind)))
+        };
+        // Noted, because the agent has taken the message when a driver that is started again comes here.
+        if !self.once(&format!("{key} has the task waiting"), |driver| waits(&driver.engine))? {
+            self.send(key, child, &again, Resume::default())?;
+        } else if waits(&self.engine)? {
+            self.engine.resume_once(child, Resume::default(), &mut |_| {})?;
         }
-        self.send(key, child, &again, Resume::default()).map(|_| ())
+        Ok(())
     }
 
     /// Runs a shell command in a folder, as a session of its own, and waits for it. The result is noted. The command is

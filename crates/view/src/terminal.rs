@@ -342,7 +342,8 @@ mod tests {
         let held = lock::try_exclusive(file).unwrap().unwrap();
         take_snapshot(&run).unwrap();
         assert_eq!(snapshot_position(&run).unwrap(), 0);
-        drop(held);
+        // Not only closed: a process that another test is starting may have a copy of the open file until it executes.
+        rustix::fs::flock(held.file(), rustix::fs::FlockOperation::Unlock).unwrap();
         take_snapshot(&run).unwrap();
         assert_eq!(snapshot_position(&run).unwrap(), 4);
     }

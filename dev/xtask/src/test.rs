@@ -6,6 +6,7 @@
 //!
 //! What a green run has proven about the real agents is written to docs/agents.md ([`crate::proven`]).
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -26,10 +27,29 @@ const FOREIGN_NAMES: [&str; 7] =
 /// A process that was asked to end needs a moment to exit. One that needs longer than this was not asked.
 const MOMENT: Duration = Duration::from_secs(20);
 
-/// How many of these tests of the program run at a time, for each core. Most of their time they wait: for pauses that the
-/// program makes, for a screen, for an agent. A test that is not listed here keeps a core busy.
-const PER_CORE: [(usize, &[&str]); 3] =
-    [(4, &["attach", "jobs", "limits", "notify", "queue", "turns"]), (2, &["promises"]), (2, &["agents"])];
+/// The programs with the tests of ostler that take longest, longest first, and how many tests of each run at a time, for
+/// each core. Some of them wait most of their time: for pauses that the program makes, for a screen. A program that is not
+/// listed here runs after them, one test for each core.
+const LONG: [(&str, usize); 14] = [
+    ("promises", 2),
+    ("git", 1),
+    ("queue", 4),
+    ("between", 2),
+    ("limits", 4),
+    ("repair", 1),
+    ("turns", 4),
+    ("jobs", 4),
+    ("chaos", 1),
+    ("up", 2),
+    ("notify", 4),
+    ("choosing", 2),
+    ("attach", 4),
+    ("upkeep", 2),
+];
+
+/// The tests with real agents run when all others have ended, and this many at a time, for each core. The agents need the
+/// whole machine.
+const AGENTS: (&str, usize) = ("agents", 3);
 
 /// For a quick run: the promises that a change usually breaks first.
 const CORE_PROMISES: [&str; 7] = [
@@ -125,15 +145,14 @@ fn quickly() -> Result<()> {
     let home = empty_home()?;
     // `cargo test` with named tests builds the examples as tests, under another name; the tests start the examples.
     cargo(["build", "--workspace", "--bins", "--examples"])?;
-    let mut passed = vec![
+    let mut promises = program_arguments("promises", 2);
+    promises.extend(CORE_PROMISES.map(str::to_owned));
+    let mut passed = together(vec![
+        cargo_test(&home, &promises),
         cargo_test(&home, &["--lib", "--bins"]),
-        cargo_test(&home, &["--test", "attach", "--test", "choosing", "--", &threads(PER_CORE[0].0)]),
-    ];
-    let (at_a_time, _) = PER_CORE[1];
-    let threads = threads(at_a_time);
-    let mut promises = vec!["--test", "promises", "--", &threads];
-    promises.extend(CORE_PROMISES);
-    passed.push(cargo_test(&home, &promises));
+        cargo_test(&home, &program_arguments("attach", 4)),
+        cargo_test(&home, &program_arguments("choosing", 2)),
+    ])?;
     passed.push(nothing_outlives(&before));
     passed.into_iter().collect::<Result<()>>()?;
     eprintln!("\nthe quick checks passed; cargo xtask test runs all");
@@ -143,29 +162,41 @@ fn quickly() -> Result<()> {
 /// All tests; those against real agents note in `proven` what they have proven.
 fn tests(proven: &Path) -> Result<()> {
     let home = empty_home()?;
-    let run =
-        |selected: &[&str]| workspace::run_visibly(cargo_test_command(&home, selected).env(proven::VARIABLE, proven));
-    let mut of_parts = vec!["--lib", "--bins"];
+    let noting = |mut command: Command| {
+        command.env(proven::VARIABLE, proven);
+        command
+    };
+    let mut of_parts = vec!["--lib".to_owned(), "--bins".to_owned()];
     let parts = tests_below(&["crates", "dev"], |folder| folder != PROGRAM)?;
-    of_parts.extend(parts.iter().flat_map(|name| ["--test", name]));
-    let mut passed = vec![run(&of_parts), run(&["--doc"])];
-    let of_program = tests_of(&workspace::root().join(PROGRAM))?;
-    let listed = |name: &String| PER_CORE.iter().any(|(_, names)| names.contains(&name.as_str()));
-    let busy: Vec<&str> = of_program.iter().filter(|name| !listed(name)).map(String::as_str).collect();
-    for (at_a_time, names) in std::iter::once((1, busy.as_slice())).chain(PER_CORE) {
-        let threads = threads(at_a_time);
-        let mut selected: Vec<&str> = names.iter().flat_map(|name| ["--test", name]).collect();
-        selected.extend(["--", &threads]);
-        passed.push(run(&selected));
+    of_parts.extend(parts.into_iter().flat_map(|name| ["--test".to_owned(), name]));
+    let mut of_program: Vec<(String, usize)> = LONG.map(|(name, per_core)| (name.to_owned(), per_core)).into();
+    for name in tests_of(&workspace::root().join(PROGRAM))? {
+        if name != AGENTS.0 && !LONG.iter().any(|(long, _)| *long == name) {
+            of_program.push((name, 1));
+        }
     }
+    let mut commands: Vec<Command> =
+        of_program.iter().map(|(name, per_core)| cargo_test(&home, &program_arguments(name, *per_core))).collect();
+    commands.insert(1, cargo_test(&home, &of_parts));
+    commands.push(cargo_test(&home, &["--doc"]));
+    let mut passed = together(commands.into_iter().map(noting).collect())?;
+    passed.push(workspace::run_visibly(&mut noting(cargo_test(&home, &program_arguments(AGENTS.0, AGENTS.1)))));
     // Each of them ran, so that one run shows all that fails.
     let failed: Vec<String> = passed.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n  ")) }
 }
 
-fn threads(per_core: usize) -> String {
-    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    format!("--test-threads={}", per_core * cores)
+/// One more at a time than there are cores: a program that has come to its last tests leaves cores free.
+fn together(commands: Vec<Command>) -> Result<Vec<Result<()>>> {
+    workspace::run_together(commands, cores() + 1, &workspace::target().join("test-output"))
+}
+
+fn program_arguments(name: &str, per_core: usize) -> Vec<String> {
+    ["--test", name, "--", &format!("--test-threads={}", per_core * cores())].map(str::to_owned).into()
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
 }
 
 /// The package whose tests drive the whole program.
@@ -203,11 +234,7 @@ fn tests_of(package: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn cargo_test(home: &Path, arguments: &[&str]) -> Result<()> {
-    workspace::run_visibly(&mut cargo_test_command(home, arguments))
-}
-
-fn cargo_test_command(home: &Path, arguments: &[&str]) -> Command {
+fn cargo_test(home: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = workspace::cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]).args(arguments);
     clean_environment(&mut command, home);

@@ -1,11 +1,12 @@
 //! Where the workspace is, and how cargo is called from a command that cargo itself started.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 /// The folder with the workspace's Cargo.toml.
 pub fn root() -> &'static Path {
@@ -41,20 +42,63 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Runs a command with its output visible; an error names the command. As the parent of every orphan below us we also
-/// collect the exits of those that end meanwhile, as init would: until then, no other process can learn how they ended.
+/// Runs a command with its output visible; an error names the command.
 pub fn run_visibly(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     eprintln!("\n── {shown}");
     let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
     let child = Pid::from_child(&child);
-    let status = loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == child => break status,
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot wait for {shown}")),
+    loop {
+        if let Some((pid, status)) = next_exit()?
+            && pid == child
+        {
+            return judge(&shown, status);
         }
-    };
+    }
+}
+
+/// Runs commands, a few at a time and in this order. The output of each is shown when it has ended, and stays in a file
+/// below `outputs`.
+pub fn run_together(commands: Vec<Command>, at_a_time: usize, outputs: &Path) -> Result<Vec<Result<()>>> {
+    std::fs::create_dir_all(outputs).context("cannot make the folder for outputs")?;
+    let mut results = Vec::new();
+    let mut running: Vec<(Pid, String, PathBuf)> = Vec::new();
+    let mut waiting = commands.into_iter().enumerate();
+    loop {
+        while running.len() < at_a_time
+            && let Some((number, mut command)) = waiting.next()
+        {
+            let shown = shown(&command);
+            let path = outputs.join(format!("{number}.log"));
+            let output = File::create(&path).context("cannot make a file for outputs")?;
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+            let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
+            running.push((Pid::from_child(&child), shown, path));
+        }
+        if running.is_empty() {
+            return Ok(results);
+        }
+        let Some((pid, status)) = next_exit()? else { continue };
+        if let Some(position) = running.iter().position(|(child, ..)| *child == pid) {
+            let (_, shown, path) = running.remove(position);
+            eprintln!("\n── {shown}");
+            std::io::copy(&mut File::open(&path)?, &mut std::io::stderr())?;
+            results.push(judge(&shown, status));
+        }
+    }
+}
+
+/// The next child that ends. As the parent of every orphan below us we also collect the exits of those that end
+/// meanwhile, as init would: until then, no other process can learn how they ended.
+fn next_exit() -> Result<Option<(Pid, WaitStatus)>> {
+    match rustix::process::wait(WaitOptions::empty()) {
+        Ok(exit) => Ok(exit),
+        Err(Errno::INTR) => Ok(None),
+        Err(error) => Err(error).context("cannot wait for a child"),
+    }
+}
+
+fn judge(shown: &str, status: WaitStatus) -> Result<()> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) => bail!("{shown}: exit code {code}"),

@@ -66,6 +66,11 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
     if let Some(answered) = completion::answer(&arguments) {
         return answered.unwrap_or_else(|failure| complain(&failure)).number();
     }
+    if let [_, only] = &arguments[..]
+        && (only == "--version" || only == "-V")
+    {
+        return reference::version().unwrap_or_else(|failure| complain(&failure)).number();
+    }
     let arguments = dashes::mark(arguments);
     let parse_fast = Command::parse_fast(&arguments).map(|command| Ok(Cli { command: Some(command) }));
     let done = match parse_fast.unwrap_or_else(|| usage::parse(&arguments)) {

@@ -1,4 +1,4 @@
-//! `ostler completions` and `ostler man`: our command line, described for shells and for man.
+//! `ostler completions` and `ostler man`: our command line, described for shells and for man. `ostler --version`.
 
 use super::help::with_examples;
 use crate::args::Cli;
@@ -6,6 +6,12 @@ use crate::exit::{Code, Failure, Result};
 use clap::CommandFactory;
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// Without the tree of all commands, which takes longer to build than everything else here.
+pub fn version() -> Result<Code> {
+    crate::follow::out(concat!("ostler ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())?;
+    Ok(Code::Succeeded)
+}
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Code> {
     crate::follow::out(&super::completion::registration(&shell.to_string())?)?;

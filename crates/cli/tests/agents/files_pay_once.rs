@@ -70,7 +70,7 @@ fn each_job_of_a_file_is_paid_once_whatever_is_killed() {
 }
 
 /// Claude asks the model before it has stored the prompt. When it is killed in between, the prompt waits again, so the
-/// job must not continue with a message that repeats the task.
+/// job must not continue with a message that repeats the task. On a busy machine claude has stored it by then.
 #[test]
 fn a_job_that_is_killed_before_its_prompt_is_stored_gets_its_task_once() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };
@@ -90,6 +90,7 @@ fn a_job_that_is_killed_before_its_prompt_is_stored_gets_its_task_once() {
     let output = follower.finish().exits(0);
     let said: Vec<&str> = output.stdout.lines().collect();
     assert!(said.contains(&"only: was interrupted and is continued"), "{said:?}");
-    assert_eq!(by_word(&fixture.server)["only"], Paid { first: 2, again: 0 }, "{said:?}");
+    let paid = by_word(&fixture.server)["only"];
+    assert!([Paid { first: 2, again: 0 }, Paid { first: 1, again: 1 }].contains(&paid), "{paid:?}: {said:?}");
     harness.nothing_is_left();
 }

@@ -387,6 +387,8 @@ fn see(
         Phase::Waiting => Phase::Waiting,
         // Killed before it ran the program: the holder of a session that continues starts it again.
         _ if !view.alive && !folded.noted && record.continues.is_some() => Phase::Starting,
+        // The process that was looked at is dead, but the holder has started it again since.
+        _ if !view.alive && record.continues.is_some() && run.record()? != *record => return Ok(None),
         _ if !view.alive => Phase::Stopping,
         // A message that the keeper has not read yet means that a turn waits.
         Phase::Idle if folded.unseen.any_waits() => Phase::Working,

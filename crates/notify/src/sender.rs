@@ -10,8 +10,10 @@
 //! A secret may be in a variable that only some sessions were started with. If a sender has the variable and another
 //! sender that may not have it is at work, the first one sends only on the way that needs it ([`Part`]).
 //!
-//! The race this solves: a sender that finds another one at work relies on it, while that one may be about to exit. So
-//! a sender looks once more after it has released the lock.
+//! Two races are solved here. A sender that finds another one at work relies on it, while that one may be about to exit:
+//! so a sender looks once more after it has released the lock. And a command that finds something in the spool but no
+//! sender starts one, which nobody starts again if it is killed: so a sender takes the lock before it puts anything into
+//! the spool.
 
 use crate::sender_threads::Shift;
 use crate::settings::{Settings, Way};
@@ -71,13 +73,14 @@ fn run(arguments: &[String], configured: Configured) -> Result<(), SenderError> 
     let Some(settings) = configured() else {
         return Ok(());
     };
-    let Some(spool) = collected_with_room(arguments, &settings)? else {
+    let Some(Collected { spool, held }) = collected_with_room(arguments, &settings)? else {
         return Ok(());
     };
+    let mut first = held.map(|held| Part::Whole { _held: held });
     // This process must not work in the folder of a session, which may be moved or deleted meanwhile.
     rustix::process::fchdir(spool.dir().as_fd()).map_err(io::Error::from)?;
     pause::at(Point::MomentSpooled);
-    while let Some(part) = Part::take(&spool, configured)? {
+    while let Some(part) = first.take().map_or_else(|| Part::take(&spool, configured), |part| Ok(Some(part)))? {
         if part.is_whole() {
             spool.tidy()?;
         }
@@ -135,7 +138,7 @@ impl Part {
 
 /// The spool, with what the journal asks for, once the disk has room. The session may have ended, and then no other
 /// process would try again. After this we hold no file of that session.
-fn collected_with_room(arguments: &[String], settings: &Settings) -> Result<Option<Spool>, SenderError> {
+fn collected_with_room(arguments: &[String], settings: &Settings) -> Result<Option<Collected>, SenderError> {
     let given_up = Instant::now() + LIFETIME.unsigned_abs();
     let given = Given::take(arguments)?;
     loop {
@@ -144,6 +147,22 @@ fn collected_with_room(arguments: &[String], settings: &Settings) -> Result<Opti
             Err(error) if error.is_full_disk() && Instant::now() < given_up => std::thread::sleep(ROOM_AGAIN),
             other => return Ok(other?),
         }
+    }
+}
+
+/// The spool with what we have put into it.
+struct Collected {
+    spool: Spool,
+    /// The lock of the only sender, taken before. `None`: another process had it then.
+    held: Option<Held>,
+}
+
+impl Collected {
+    fn with(spool: Spool, collect: impl FnOnce(&Spool) -> Result<(), StoreError>) -> Result<Collected, StoreError> {
+        let held = spool.try_lock().map_err(StoreError::io("notify"))?;
+        spool.note_work().map_err(StoreError::io("notify"))?;
+        collect(&spool)?;
+        Ok(Collected { spool, held })
     }
 }
 
@@ -163,22 +182,17 @@ impl Given {
     }
 
     /// The spool, with what the journal of the session asks for.
-    fn collected(&self, settings: &Settings) -> Result<Option<Spool>, StoreError> {
+    fn collected(&self, settings: &Settings) -> Result<Option<Collected>, StoreError> {
         match self {
             Given::Home(home) => {
                 let root = std::fs::read_link(path_of(home)).map_err(StoreError::io("notify"))?;
-                let spool = Spool::open(&Home::at(root))?;
-                spool.note_work().map_err(StoreError::io("notify"))?;
-                Ok(Some(spool))
+                Collected::with(Spool::open(&Home::at(root))?, |_| Ok(())).map(Some)
             }
             Given::Session(folder) => {
                 let Some(home) = home_of(folder).map_err(StoreError::io("notify"))? else {
                     return Ok(None);
                 };
-                let spool = Spool::open(&home)?;
-                spool.note_work().map_err(StoreError::io("notify"))?;
-                spool.collect(folder, settings)?;
-                Ok(Some(spool))
+                Collected::with(Spool::open(&home)?, |spool| spool.collect(folder, settings)).map(Some)
             }
         }
     }

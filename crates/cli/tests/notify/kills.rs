@@ -11,10 +11,15 @@ use std::path::PathBuf;
 
 /// The `nth` process that passes this point will be killed there, once.
 fn arm(harness: &mut Harness, role: Role, point: Point, nth: usize) -> PathBuf {
+    arm_with(harness, "kill", role, point, nth)
+}
+
+/// `how`: `kill` or `stop`.
+fn arm_with(harness: &mut Harness, how: &str, role: Role, point: Point, nth: usize) -> PathBuf {
     let folder = harness.root().join("pause");
     std::fs::create_dir_all(&folder).unwrap();
     harness.set(pause::VARIABLE, folder.clone());
-    let file = folder.join(format!("{}.kill", pause::token(role, point)));
+    let file = folder.join(format!("{}.{how}", pause::token(role, point)));
     std::fs::write(&file, "x".repeat(nth)).unwrap();
     file
 }
@@ -71,6 +76,29 @@ fn a_sender_that_dies_when_it_has_sent_sends_again_with_the_same_id() {
 fn nothing_is_lost_when_a_sender_dies_after_noting_that_it_has_sent() {
     dies_at(Role::Sender, Point::MomentSettled, 1);
     dies_at(Role::Sender, Point::SenderUnlocked, 1);
+}
+
+/// A sender that a command starts has no keeper that starts it again. So a command starts none while the sender of a
+/// keeper is between its first file in the spool and its first attempt.
+#[test]
+fn a_command_starts_no_sender_while_that_of_the_keeper_begins() {
+    for point in [Point::PublicationLinked, Point::MomentSpooled] {
+        let server = Server::new();
+        let mut harness = notifying(&server, "moments = ['turn']");
+        let armed = arm_with(&mut harness, "stop", Role::Sender, point, 1);
+        let session = harness.detach(&["--keep", "demo", "say hello"]);
+        patience::until("the sender is stopped", &[], || (!armed.exists()).then_some(()));
+        let senders = || harness.alive().into_iter().filter(is_sender).collect::<Vec<_>>();
+        let before = senders();
+        assert_eq!(before.len(), 1);
+        harness.run(&["ls"]).exits(0);
+        assert_eq!(senders(), before, "{}", point.name());
+        assert!(server.requests().is_empty());
+        Pidfd::open(&before[0]).unwrap().unwrap().signal(Signal::CONT).unwrap();
+        server.until_arrived(&["turn"]);
+        session.stop();
+        until_senders_are_gone(&harness);
+    }
 }
 
 /// At the end of a session only the replacement of the killed keeper can still start the sender.

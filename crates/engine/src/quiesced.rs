@@ -187,27 +187,43 @@ pub fn until_recorded(place: &Place) -> Result<View> {
 /// them, or its agent is gone and its helpers are recording that.
 pub fn until_settled(place: &Place) -> Result<View> {
     let deadline = Instant::now() + LEAVING;
+    let mut known_gone = Vec::new();
     loop {
         let view = until_recorded(place)?;
-        if view.ended || !wait_for_one_of(&ending(place, &view)?, deadline)? {
+        if view.ended {
             return Ok(view);
         }
+        let Processes { ending, gone } = processes(place, &view)?;
+        // A process that has gone since the look makes the view untrue.
+        let gone_since = gone.iter().any(|process| !known_gone.contains(process));
+        if !gone_since && !wait_for_one_of(&ending, deadline)? {
+            return Ok(view);
+        }
+        known_gone = gone;
     }
 }
 
-/// The processes of a session that will be gone in a moment.
-fn ending(place: &Place, view: &View) -> Result<Vec<Identity>> {
+/// The recorded processes of a session that do not stay.
+struct Processes {
+    /// They will be gone in a moment.
+    ending: Vec<Identity>,
+    gone: Vec<Identity>,
+}
+
+fn processes(place: &Place, view: &View) -> Result<Processes> {
     let folder = place.open()?;
     let run = folder.newest_run().and_then(|run| folder.run(run)).and_then(|run| run.record());
     let agent = run.ok().and_then(|record| record.agent);
     let leaves = view.state == Phase::Stopping && !view.alive;
-    let mut found = Vec::new();
-    for process in folder.helpers().into_iter().map(|helper| helper.process).chain(agent).filter(Identity::may_live) {
+    let recorded = folder.helpers().into_iter().map(|helper| helper.process).chain(agent);
+    let (living, gone): (Vec<Identity>, Vec<Identity>) = recorded.partition(Identity::may_live);
+    let mut ending = Vec::new();
+    for process in living {
         if leaves || process.is_ending()? {
-            found.push(process);
+            ending.push(process);
         }
     }
-    Ok(found)
+    Ok(Processes { ending, gone })
 }
 
 /// Waits until one of these processes, which lived a moment ago, is gone. False when there are no processes, or when

@@ -6,6 +6,7 @@ mod bench;
 mod chaos;
 mod counts;
 mod fuzz;
+mod link_order;
 mod pictures;
 mod processes;
 mod proven;
@@ -32,6 +33,8 @@ cargo xtask fuzz [TARGET…] [--seconds N]
     every parser of bytes from other programs, with cargo-fuzz, each for a minute or N seconds
 cargo xtask chaos [--seed S] [--faults N] [--minutes N] [--older OSTLER]
     random faults, what must hold after each of them, and a table for docs/reliability.md
+cargo xtask link-order
+    crates/cli/link_order.txt: the functions that frequent commands call, for the linker; after a new compiler
 cargo xtask counts
     what the tests try a few times with real agents, hundreds of times, for docs/reliability.md";
 
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "bench" => bench::run(rest),
         Some((command, rest)) if command == "fuzz" => fuzz::run(rest),
         Some((command, rest)) if command == "chaos" => chaos::run(rest),
+        Some((command, rest)) if command == "link-order" => link_order::run(rest),
         Some((command, rest)) if command == "counts" => counts::run(rest),
         // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.
         Some((command, rest)) if command == bench::agent::COMMAND => bench::agent::run(rest),

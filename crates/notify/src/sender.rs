@@ -12,7 +12,7 @@
 //!
 //! Two races are solved here. A sender that finds another one at work relies on it, while that one may be about to exit:
 //! so a sender looks once more after it has released the lock. And a command that finds something in the spool but no
-//! sender starts one, which nobody starts again if it is killed: so a sender takes the lock before it puts anything into
+//! sender starts one, which no process starts again if it is killed: so a sender takes the lock before it puts anything into
 //! the spool.
 
 use crate::sender_threads::Shift;

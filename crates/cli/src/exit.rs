@@ -255,9 +255,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::NoConversation { .. } => {
             (Code::NoSession, "list them with: ostler ls -a, ostler ls --foreign".to_owned())
         }
-        Error::Owned { .. } => {
-            (Code::Refused, "end it, or add --takeover so that ostler ends it properly first".to_owned())
-        }
+        Error::Owned { .. } => (Code::Refused, "end it first; ostler resume --takeover ends it properly".to_owned()),
         Error::OwnedByServer { how_to_end, .. } => {
             (Code::Refused, format!("stop that server first (this ends all its work): {how_to_end}"))
         }

@@ -248,6 +248,9 @@ pub struct Run<Process, Serial> {
     /// Why its process could not be started. The run has no process, and never will have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_started: Option<String>,
+    /// The folder that the file was written into; `None` once it has been read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<FolderId>,
     /// What a newer version wrote here.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -295,9 +298,18 @@ impl<Process, Serial> Run<Process, Serial> {
             launcher: None,
             start_when: None,
             not_started: None,
+            folder: None,
             more: Map::new(),
         }
     }
+}
+
+/// A folder of a file system. A copy of the folder has another id: the processes that are named in it belong to the
+/// original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderId {
+    pub device: u64,
+    pub inode: u64,
 }
 
 /// A file, and how long it was at some time: everything before that position is older.
@@ -319,6 +331,9 @@ pub struct Helper<Process> {
     /// The holder has stopped restarting the keeper until a client needs one.
     #[serde(default)]
     pub gave_up: bool,
+    /// The folder that the file was written into; `None` once it has been read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<FolderId>,
 }
 
 /// A line of `inbox.jsonl`: a request to the session. It is durable before its sender is told that it was accepted.

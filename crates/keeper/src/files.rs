@@ -26,7 +26,7 @@ pub fn enter_folder(handles: &Handles) -> io::Result<Folder> {
 
 /// This process, for holder.json or keeper.json.
 pub fn helper_record() -> io::Result<HelperRecord> {
-    Ok(HelperRecord { process: Identity::me()?, version: VERSION.to_owned(), crashes: 0, gave_up: false })
+    Ok(HelperRecord { process: Identity::me()?, version: VERSION.to_owned(), crashes: 0, gave_up: false, folder: None })
 }
 
 /// Writes exit.json, durably; from the reserve when the disk is full. `None`: the process is gone and its exit status

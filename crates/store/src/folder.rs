@@ -8,7 +8,7 @@ use crate::{HelperRecord, RunRecord, StoreError, ended};
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
-use ostler_core::record::{Renamed, Session};
+use ostler_core::record::{FolderId, Renamed, Session};
 use ostler_core::start_when::Claim;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::process::Identity;
@@ -101,7 +101,21 @@ impl Folder {
     }
 
     pub fn holder(&self) -> Result<Option<HelperRecord>, StoreError> {
-        read(&self.dir, "holder.json")
+        self.helper("holder.json")
+    }
+
+    fn helper(&self, name: &str) -> Result<Option<HelperRecord>, StoreError> {
+        let Some(mut helper) = read::<HelperRecord>(&self.dir, name)? else {
+            return Ok(None);
+        };
+        if is_of_another(&self.dir, helper.folder.take())? {
+            helper.process = helper.process.of_no_boot();
+        }
+        Ok(Some(helper))
+    }
+
+    fn of_this_folder(&self, helper: &HelperRecord) -> Result<HelperRecord, StoreError> {
+        Ok(HelperRecord { folder: Some(id_of(&self.dir)?), ..helper.clone() })
     }
 
     /// Both helpers, as far as their records can be read: a damaged record must not prevent a session from being ended.
@@ -122,19 +136,19 @@ impl Folder {
 
     /// Writes the record of the first holder of a session that is not visible to other processes yet.
     pub fn write_first_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
-        create(&self.dir, "holder.json", holder)
+        create(&self.dir, "holder.json", &self.of_this_folder(holder)?)
     }
 
     pub fn write_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
-        write(&self.dir, "holder.json", holder)
+        write(&self.dir, "holder.json", &self.of_this_folder(holder)?)
     }
 
     pub fn keeper(&self) -> Result<Option<HelperRecord>, StoreError> {
-        read(&self.dir, "keeper.json")
+        self.helper("keeper.json")
     }
 
     pub fn write_keeper(&self, keeper: &HelperRecord) -> Result<(), StoreError> {
-        write(&self.dir, "keeper.json", keeper)
+        write(&self.dir, "keeper.json", &self.of_this_folder(keeper)?)
     }
 
     /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and looking up
@@ -247,22 +261,33 @@ impl RunFolder {
         &self.dir
     }
 
+    /// In a copy of the folder it names no process: those that it was written with belong to the original.
     pub fn record(&self) -> Result<RunRecord, StoreError> {
         let mut record: RunRecord = require(&self.dir, RECORD)?;
         // For a run that has ended it may be a second name of the outcome, whose fields do not belong to the record.
         if record.more.contains_key(CLOSING) {
             record.more.clear();
         }
+        if is_of_another(&self.dir, record.folder.take())? {
+            record.agent = record.agent.map(Identity::of_no_boot);
+            record.launcher = record.launcher.map(Identity::of_no_boot);
+            (record.serial, record.holder, record.cgroup) = (None, None, None);
+            record.bounds.clear();
+        }
         Ok(record)
+    }
+
+    fn of_this_folder(&self, record: &RunRecord) -> Result<RunRecord, StoreError> {
+        Ok(RunRecord { folder: Some(id_of(&self.dir)?), ..record.clone() })
     }
 
     /// The record of the first run of a session that is not visible to other processes yet.
     pub fn write_first_record(&self, record: &RunRecord) -> Result<(), StoreError> {
-        create(&self.dir, RECORD, record)
+        create(&self.dir, RECORD, &self.of_this_folder(record)?)
     }
 
     pub fn write_record(&self, record: &RunRecord) -> Result<(), StoreError> {
-        write(&self.dir, RECORD, record)
+        write(&self.dir, RECORD, &self.of_this_folder(record)?)
     }
 
     /// Whether the program of a run that had to wait was started, or never will be.
@@ -291,7 +316,7 @@ impl RunFolder {
     /// `Ok(false)`: there is one already, and it stays. The file also contains the fields of the record, where there is
     /// room for them ([`Self::merge_record`]).
     pub fn publish_outcome(&self, outcome: &Outcome, record: &RunRecord) -> Result<bool, StoreError> {
-        let bytes = with_record(outcome, record).unwrap_or_else(|| to_json(outcome));
+        let bytes = with_record(outcome, &self.of_this_folder(record)?).unwrap_or_else(|| to_json(outcome));
         self.dir.publish_once(OUTCOME, &bytes).map_err(StoreError::io(OUTCOME))
     }
 
@@ -305,6 +330,17 @@ impl RunFolder {
             let _ = self.dir.replace_by_link(RECORD, OUTCOME);
         }
     }
+}
+
+/// Whether a file in this folder was written into another one, of which this one is a copy. Older versions did not note
+/// where they wrote.
+fn is_of_another(dir: &Dir, written_into: Option<FolderId>) -> Result<bool, StoreError> {
+    Ok(written_into.map(|folder| Ok::<_, StoreError>(folder != id_of(dir)?)).transpose()?.unwrap_or(false))
+}
+
+fn id_of(dir: &Dir) -> Result<FolderId, StoreError> {
+    let (device, inode) = dir.device_and_inode().map_err(StoreError::io("."))?;
+    Ok(FolderId { device, inode })
 }
 
 /// An outcome with the fields of the record added; `None` when that would take more than one block.
@@ -415,6 +451,39 @@ pub(crate) mod tests {
         assert_eq!(folder.newest_run().unwrap(), 2);
         folder.discard_run(2).unwrap();
         assert_eq!(folder.dir().open_dir("runs").unwrap().names().unwrap(), ["1"], "taken back without a trace");
+    }
+
+    #[test]
+    fn the_processes_in_a_copy_of_a_folder_are_those_of_the_original() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Dir::open(home.path()).unwrap());
+        let me = Identity::me().unwrap();
+        let helper =
+            HelperRecord { process: me.clone(), version: "1".to_owned(), crashes: 2, gave_up: false, folder: None };
+        folder.write_first_holder(&helper).unwrap();
+        folder.write_keeper(&helper).unwrap();
+        let run = folder.make_run(1).unwrap();
+        let record = RunRecord { agent: Some(me.clone()), holder: Some(7), cgroup: Some("/g".to_owned()), ..record(1) };
+        run.write_record(&record).unwrap();
+        assert_eq!((folder.holder().unwrap().unwrap(), folder.keeper().unwrap().unwrap()), (helper.clone(), helper));
+        assert_eq!(run.record().unwrap(), record);
+
+        let renamed = home.path().join("runs/2");
+        std::fs::rename(home.path().join("runs/1"), &renamed).unwrap();
+        assert_eq!(folder.run(2).unwrap().record().unwrap(), record, "the same folder under another name");
+        let copy = Folder::new(Dir::open(&renamed).unwrap());
+        std::fs::copy(home.path().join("holder.json"), renamed.join("holder.json")).unwrap();
+        assert!(!copy.holder().unwrap().unwrap().process.may_live());
+        let other = folder.make_run(3).unwrap();
+        std::fs::copy(renamed.join(RECORD), home.path().join("runs/3").join(RECORD)).unwrap();
+        let copied = other.record().unwrap();
+        let agent_lives = copied.agent.as_ref().map(Identity::may_live);
+        assert_eq!((agent_lives, copied.holder, copied.cgroup), (Some(false), None, None));
+
+        let mut old: Map<String, Value> = read::<Map<String, Value>>(folder.dir(), "holder.json").unwrap().unwrap();
+        old.remove("folder");
+        folder.dir().replace("keeper.json", &to_json(&old), Sync::No).unwrap();
+        assert_eq!(folder.keeper().unwrap().unwrap().process, me, "older versions did not note the folder");
     }
 
     fn ended() -> Outcome {

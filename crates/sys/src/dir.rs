@@ -340,6 +340,12 @@ impl Dir {
         Ok(rustix::fs::fstat(self)?.st_ino)
     }
 
+    /// The device and the inode number of this folder: no other folder has both as long as this one exists.
+    pub fn device_and_inode(&self) -> io::Result<(u64, u64)> {
+        let stat = rustix::fs::fstat(self)?;
+        Ok((wide(stat.st_dev), stat.st_ino))
+    }
+
     /// Whether this user is its owner.
     pub fn is_ours(&self) -> io::Result<bool> {
         Ok(rustix::fs::fstat(self)?.st_uid == rustix::process::geteuid().as_raw())

@@ -90,6 +90,12 @@ impl Identity {
         Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show this process"))
     }
 
+    /// A process that is gone, whatever runs now.
+    #[must_use]
+    pub fn of_no_boot(self) -> Identity {
+        Identity { boot: String::new(), ..self }
+    }
+
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid

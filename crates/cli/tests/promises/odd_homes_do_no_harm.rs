@@ -225,6 +225,35 @@ fn a_copy_from_another_machine_is_stopped_without_harm_to_the_original() {
     assert!(session.show().alive, "{output:?}");
 }
 
+/// Without its helpers a session is ended by any command that reads its record, so the record has to name the folder.
+#[test]
+fn a_copy_of_the_home_is_stopped_without_harm_to_the_original() {
+    let harness = harness();
+    let other = harness.root().join("other");
+    for orphaned in [false, true] {
+        let session = harness.detach(&["--", "sleep", "600"]);
+        session.until_look("a keeper", |view| view.kept);
+        if orphaned {
+            session.orphan();
+        }
+        assert!(harness.command("cp").arg("-a").arg(harness.home()).arg(&other).status().unwrap().success());
+        let in_copy = |arguments: &[&str]| {
+            let mut command = harness.command(harness.program());
+            let output = command.args(arguments).env("OSTLER_HOME", &other).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let shown: serde_json::Value = serde_json::from_str(&in_copy(&["show", "--json", session.id()])).unwrap();
+        assert_eq!((&shown["status"], &shown["alive"]), (&"lost".into(), &false.into()), "{shown}");
+        assert!(in_copy(&["stop", session.id()]).contains("lost"));
+        in_copy(&["purge", session.id()]);
+        assert!(session.show().alive);
+        session.stop();
+        std::fs::remove_dir_all(&other).unwrap();
+    }
+    harness.nothing_is_left();
+}
+
 #[test]
 fn a_copy_under_another_id_does_not_take_the_name_of_its_session() {
     let harness = harness();

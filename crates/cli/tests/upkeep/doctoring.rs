@@ -62,6 +62,32 @@ fn an_exit_that_was_not_observed_is_reported_and_recorded_by_the_named_command()
 }
 
 #[test]
+fn a_process_that_outlives_a_lost_session_is_ended_by_the_named_command_and_not_from_a_copy_of_the_home() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sh", "-c", "sleep 600 & echo started; wait"]);
+    let agent = session.living(ProcessKind::Agent);
+    session.until("its child", || std::fs::read(session.run_file("out")).ok()?.starts_with(b"started").then_some(()));
+    let record = std::fs::read_to_string(session.run_file("run.json")).unwrap();
+    if !record.contains("\"cgroup\":\"") {
+        return;
+    }
+    let child = ostler_sys::tree::Processes::look().unwrap().below(&[agent.pid()], |_| false).remove(0);
+    session.orphan();
+    session.kill(ProcessKind::Agent);
+    let other = harness.root().join("other");
+    assert!(harness.command("cp").arg("-a").arg(harness.home()).arg(&other).status().unwrap().success());
+    let named =
+        |found: &[(String, String)]| found.iter().any(|(_, remedy)| remedy == &format!("ostler stop {}", session.id()));
+    assert!(named(&problems(&harness)));
+    let mut copy = harness.command(harness.program());
+    let output = copy.args(["stop", session.id()]).env("OSTLER_HOME", &other).output().unwrap();
+    assert!(output.status.success() && child.may_live(), "{output:?}");
+    harness.run(&["stop", session.id()]).exits(0);
+    assert!(!child.may_live());
+    assert_eq!(problems(&harness), []);
+}
+
+#[test]
 fn an_agent_without_helpers_gets_a_keeper_from_the_named_command() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);

@@ -7,6 +7,7 @@ use crate::environment::Environment;
 use crate::error::Result;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
+use ostler_core::outcome::Kind;
 use ostler_keeper::scope::Manager;
 use ostler_store::home::{Home, Place};
 use ostler_sys::cgroup::bounds::{Controller, Usable, usable};
@@ -110,6 +111,14 @@ impl Owners {
         Ok(Owners { kept: helpers.iter().filter_map(Helper::session).collect(), known })
     }
 
+    /// The session of this home whose record names the group.
+    fn named_by(&self, id: &str, group: &Path) -> Option<&Place> {
+        let place = self.known.get(id)?;
+        let folder = place.open().ok()?;
+        let record = folder.run(folder.newest_or_first().ok()?).ok()?.record().ok()?;
+        (Path::new(&record.cgroup?) == group).then_some(place)
+    }
+
     /// Whether a session may have a group. The session is read only when it has no helper; one that cannot be read may
     /// be running.
     fn owns(&self, id: &str) -> bool {
@@ -133,10 +142,14 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
                 let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
                 let processes = counted(pids.len() as u64, "process", "processes");
                 let what = format!("{processes} of {id} left in {} without a keeper", path.display());
-                findings.push(if owners.known.contains_key(&id) {
-                    Finding::problem(what, format!("kill {}", pids.join(" ")))
+                findings.push(if let Some(place) = owners.named_by(&id, &path) {
+                    let lost = look_to(Depth::Awaited, place)
+                        .is_ok_and(|view| view.outcome.is_some_and(|outcome| outcome.kind == Kind::Lost));
+                    let remedy = if lost { format!("ostler stop {id}") } else { format!("kill {}", pids.join(" ")) };
+                    Finding::problem(what, remedy)
                 } else {
-                    // In its own home it may be a session that gets a keeper again with the next command.
+                    // In its own home, of which this one may be a copy, the session may get a keeper again with the next
+                    // command.
                     Finding::note(what, "ostler doctor, with the OSTLER_HOME that it belongs to")
                 });
             }

@@ -1,79 +1,150 @@
-//! `--against FILE`: an older ostler beside this one, row by row. The two take turns, so that whatever else the machine does
-//! hits both alike; the other tools are left out.
+//! `--against FILE`: an older ostler beside this one, row by row, sample by sample.
+//!
+//! Each of the two is measured by a process of its own, which has its own sessions, and finds out by itself whether they
+//! are quiet. Only one of the two works at a time: it waits for a line on its input before it begins and before each
+//! sample, and prints a line when it waits again. So whatever else the machine does hits both alike, also when it becomes
+//! faster or slower in the course of a row.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::rc::Rc;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
-use super::measure::{Contender, Measured, Samples};
-use super::row::{Goal, Row};
-use super::tools::Tools;
-use super::{Bench, MeasureRow};
+use super::measure::{Contender, Samples};
+use super::row::{Row, Unit};
+use crate::processes::is_childless;
 
-/// How often each of the two measures a row.
-const ROUNDS: usize = 3;
+/// The option with which the processes of both are started, followed by the program to measure.
+pub const TAKING_TURNS: &str = "--taking-turns";
+
+/// What the process that waits for its turn prints.
+const YOUR_TURN: &str = "your turn";
 
 /// A row that is worse than this needs an explanation.
 const TOLERATED: f64 = 1.05;
 
-/// The same bench with an older program.
-pub fn older(bench: &Bench, binary: &Path) -> Result<Bench> {
-    Ok(Bench {
-        tools: Tools::ours_alone(binary, "ostler-before")?,
-        scratch: Rc::clone(&bench.scratch),
-        agent: bench.agent.clone(),
-        quick: bench.quick,
-        quiet: super::RefCell::new(super::Baseline::none()),
+/// Prints the rows of both in one table.
+pub fn compare(rows: &[&str], quick: bool, now: &Path, before: &Path) -> Result<()> {
+    let mut problems = Vec::new();
+    println!("| measured | before | now | now / before | samples |");
+    println!("| --- | --- | --- | --- | --- |");
+    for row in rows {
+        eprintln!("measuring: {row}");
+        let mut sides = [Side::start(row, quick, now)?, Side::start(row, quick, before)?];
+        while sides.iter().any(|side| side.ended.is_none()) {
+            sides.iter_mut().filter(|side| side.ended.is_none()).try_for_each(Side::turn)?;
+        }
+        let [now, before] = sides;
+        for figure in &now.figures {
+            match before.figures.iter().find(|other| other["title"] == figure["title"]) {
+                Some(other) => println!("{}", line(figure, other)),
+                None => problems.push(format!("{}: the older one was not measured", figure["title"])),
+            }
+        }
+        problems.extend([now, before].into_iter().filter_map(|side| side.ended.flatten()));
+    }
+    if !is_childless() {
+        problems.push("a process is left".to_owned());
+    }
+    if problems.is_empty() { Ok(()) } else { bail!("{}", problems.join("\n  ")) }
+}
+
+fn line(now: &Value, before: &Value) -> String {
+    let median = |figure: &Value| figure["median"].as_f64().unwrap_or(f64::NAN);
+    let shown = |figure: &Value| figure["shown"].as_str().unwrap_or("not measured").to_owned();
+    let ratio = median(now) / median(before);
+    let less_is_better = now["less_is_better"] == true;
+    let worse = if less_is_better { ratio > TOLERATED } else { ratio < 2.0 - TOLERATED };
+    let title = now["title"].as_str().unwrap_or_default();
+    let mark = if worse { ", worse" } else { "" };
+    format!("| {title} | {} | {} | {ratio:.2}{mark} | {} |", shown(before), shown(now), now["count"])
+}
+
+/// One of the two processes.
+struct Side {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    figures: Vec<Value>,
+    /// Whether it has ended, and what went wrong.
+    ended: Option<Option<String>>,
+}
+
+impl Side {
+    fn start(row: &str, quick: bool, program: &Path) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["bench", "--only", row, TAKING_TURNS]).arg(program).args(quick.then_some("--quick"));
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start a bench")?;
+        let pipes = process.stdin.take().zip(process.stdout.take());
+        let (input, output) = pipes.context("a bench has no pipes")?;
+        Ok(Self { process, input, output: BufReader::new(output), figures: Vec::new(), ended: None })
+    }
+
+    /// Lets it work until it waits again or has ended.
+    fn turn(&mut self) -> Result<()> {
+        // When it has ended, its output says so.
+        let _ = writeln!(self.input);
+        let mut line = String::new();
+        while self.output.read_line(&mut line)? > 0 {
+            if line.trim_end() == YOUR_TURN {
+                return Ok(());
+            }
+            self.figures.push(serde_json::from_str(&line).with_context(|| format!("a bench printed {line:?}"))?);
+            line.clear();
+        }
+        let status = self.process.wait()?;
+        self.ended = Some((!status.success()).then(|| format!("a bench of this row failed ({status})")));
+        Ok(())
+    }
+}
+
+/// In one of the two processes: waits until it is its turn. When nobody gives it one any more, it goes on.
+pub fn wait_for_turn() -> Result<()> {
+    println!("{YOUR_TURN}");
+    std::io::stdin().read_line(&mut String::new())?;
+    Ok(())
+}
+
+/// In one of the two processes: says what it has measured.
+pub fn tell(rows: &[Row]) {
+    for Row { title, unit, measured, .. } in rows {
+        let ours = measured.iter().filter(|measured| measured.who == Contender::Ostler);
+        for samples in ours.filter_map(|measured| measured.samples.as_ref().ok()) {
+            println!("{}", figure(title, *unit, samples));
+        }
+    }
+}
+
+fn figure(title: &str, unit: Unit, samples: &Samples) -> Value {
+    let median = samples.median();
+    json!({
+        "title": title,
+        "median": median,
+        "shown": unit.show(median),
+        "less_is_better": unit.less_is_better(),
+        "count": samples.count(),
     })
 }
 
-/// The rows of `measure` with both programs. What only one of them can do is left out, with the reason.
-pub fn measure(bench: &Bench, older: &Bench, measure: MeasureRow) -> Result<Vec<Row>> {
-    let (mut now, mut before) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        // The one that comes second finds the caches warm: each comes first about as often.
-        let first_is_now = round % 2 == 0;
-        for is_now in [first_is_now, !first_is_now] {
-            if is_now {
-                now.extend(measure(bench)?);
-            } else {
-                match measure(older) {
-                    Ok(rows) => before.extend(rows),
-                    Err(error) => {
-                        eprintln!("  left out: the older one cannot do this ({error:#})");
-                        return Ok(Vec::new());
-                    }
-                }
-            }
-        }
-    }
-    let mut rows: Vec<Row> = Vec::new();
-    for row in &now {
-        if rows.iter().all(|done| done.title != row.title) {
-            rows.extend(beside(row, &now, &before));
-        }
-    }
-    Ok(rows)
-}
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
 
-/// One row with all samples of both.
-fn beside(row: &Row, now: &[Row], before: &[Row]) -> Option<Row> {
-    let measured = |who, rows: &[Row]| {
-        let same = rows.iter().filter(|other| other.title == row.title);
-        let ours = same.flat_map(|row| &row.measured).filter(|measured| measured.who == Contender::Ostler);
-        let samples: Vec<&Samples> = ours.map(|one| one.samples.as_ref()).collect::<Result<_, _>>().ok()?;
-        let command = row.measured.iter().find(|measured| measured.who == Contender::Ostler)?.command;
-        Some(Measured { who, command, samples: Samples::joined(&samples).ok_or_else(|| "no samples".to_owned()) })
-    };
-    let Some((now, before)) = measured(Contender::Ostler, now).zip(measured(Contender::OstlerBefore, before)) else {
-        eprintln!("  left out: {}: one of the two was not measured", row.title);
-        return None;
-    };
-    let goal = if row.unit.less_is_better() {
-        Goal::AtMostTimes(TOLERATED, Contender::OstlerBefore)
-    } else {
-        Goal::AtLeastTimes(2.0 - TOLERATED, Contender::OstlerBefore)
-    };
-    Some(Row { title: row.title.clone(), measured: vec![now, before], goals: vec![goal], ..*row })
+    fn of(unit: Unit, sample: f64) -> Value {
+        figure("a row", unit, &Samples::new(vec![sample]).unwrap())
+    }
+
+    #[test]
+    fn what_is_worse_by_more_than_a_twentieth_is_marked_whatever_the_unit() {
+        let time = |now| line(&of(Unit::Milliseconds, now), &of(Unit::Milliseconds, 2.0));
+        assert_eq!(time(2.0), "| a row | 2.00 ms | 2.00 ms | 1.00 | 1 |");
+        assert_eq!(time(2.2), "| a row | 2.00 ms | 2.20 ms | 1.10, worse | 1 |");
+        let speed = |now| line(&of(Unit::MegabytesPerSecond, now), &of(Unit::MegabytesPerSecond, 200.0));
+        assert_eq!(speed(220.0), "| a row | 200 MB/s | 220 MB/s | 1.10 | 1 |");
+        assert_eq!(speed(180.0), "| a row | 200 MB/s | 180 MB/s | 0.90, worse | 1 |");
+    }
 }

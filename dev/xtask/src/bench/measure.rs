@@ -9,8 +9,6 @@ use anyhow::Result;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contender {
     Ostler,
-    /// An older one, with `--against`.
-    OstlerBefore,
     Dtach,
     Tmux,
     /// tmux when its server has to be started first.
@@ -28,7 +26,6 @@ impl Contender {
     pub fn name(self) -> &'static str {
         match self {
             Self::Ostler => "ostler",
-            Self::OstlerBefore => "before",
             Self::Dtach => "dtach",
             Self::Tmux => "tmux",
             Self::TmuxCold => "tmux, cold",
@@ -48,11 +45,6 @@ pub struct Samples(Vec<f64>);
 impl Samples {
     pub fn new(samples: Vec<f64>) -> Option<Self> {
         (!samples.is_empty()).then_some(Self(samples))
-    }
-
-    /// All of these together.
-    pub fn joined(several: &[&Self]) -> Option<Self> {
-        Self::new(several.iter().flat_map(|samples| &samples.0).copied().collect())
     }
 
     pub fn count(&self) -> usize {

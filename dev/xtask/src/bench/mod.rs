@@ -22,7 +22,6 @@ mod tools;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -40,12 +39,14 @@ const REST_LIMIT: Duration = Duration::from_secs(30);
 /// What every row needs.
 pub struct Bench {
     tools: Tools,
-    scratch: Rc<Scratch>,
+    scratch: Scratch,
     /// A copy of this program, which the tools keep; the original may be rebuilt meanwhile.
     agent: PathBuf,
     quick: bool,
     /// The processes that run between two samples.
     quiet: RefCell<Baseline>,
+    /// Another process measures another program, and only one of the two works at a time.
+    takes_turns: bool,
 }
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
@@ -80,6 +81,8 @@ struct Asked {
     binary: Option<PathBuf>,
     /// An older ostler, to be compared with instead of the other tools.
     against: Option<PathBuf>,
+    /// This ostler is one of two that are compared.
+    taking_turns: Option<PathBuf>,
 }
 
 impl Asked {
@@ -92,6 +95,9 @@ impl Asked {
                 "--only" => asked.only = Some(words.next().context("--only which row?")?.clone()),
                 "--binary" => asked.binary = Some(words.next().context("--binary which file?")?.into()),
                 "--against" => asked.against = Some(words.next().context("--against which file?")?.into()),
+                against::TAKING_TURNS => {
+                    asked.taking_turns = Some(words.next().context("which program takes turns?")?.into());
+                }
                 unknown => bail!("`bench` does not know {unknown}"),
             }
         }
@@ -104,58 +110,78 @@ impl Asked {
 
     /// The published report comes from whole runs only.
     fn is_for_publication(&self) -> bool {
-        self.only.is_none() && !self.quick && self.against.is_none()
+        self.only.is_none() && !self.quick
+    }
+
+    fn is_wanted(&self, row: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == row)
     }
 }
 
 pub fn run(arguments: &[String]) -> Result<()> {
     let asked = Asked::parse(arguments)?;
+    if let Some(older) = &asked.against {
+        let rows: Vec<&str> = ROWS.iter().map(|(name, _)| *name).filter(|name| asked.is_wanted(name)).collect();
+        let now = tools::install(&tools::built(asked.binary.clone())?, "ostler")?;
+        return against::compare(&rows, asked.quick, &now, &tools::install(older, "ostler-before")?);
+    }
     become_subreaper()?;
-    let tools = match &asked.against {
+    let tools = match &asked.taking_turns {
         None => Tools::provide(asked.binary.clone())?,
-        Some(_) => Tools::ours_alone(&tools::built(asked.binary.clone())?, "ostler")?,
+        Some(program) => Tools::ours_alone(program.clone()),
     };
-    let scratch = Rc::new(Scratch::create()?);
+    let scratch = Scratch::create()?;
     let agent = scratch.file("agent");
     std::fs::copy(std::env::current_exe()?, &agent).context("cannot copy this program")?;
-    let bench = Bench { tools, scratch, agent, quick: asked.quick, quiet: RefCell::new(Baseline::none()) };
+    let takes_turns = asked.taking_turns.is_some();
+    let quiet = RefCell::new(Baseline::none());
+    let bench = Bench { tools, scratch, agent, quick: asked.quick, quiet, takes_turns };
+    let (table, problems) = measure_all(&bench, &asked)?;
+    match takes_turns {
+        true => against::tell(&table),
+        false => publish(&bench, &asked, &table)?,
+    }
+    if problems.is_empty() { Ok(()) } else { bail!("{}", problems.join("\n  ")) }
+}
 
-    let older = asked.against.as_deref().map(|binary| against::older(&bench, binary)).transpose()?;
-
+/// All rows that are asked for, and what went wrong.
+fn measure_all(bench: &Bench, asked: &Asked) -> Result<(Vec<Row>, Vec<String>)> {
     let mut table = Vec::new();
     let mut problems = Vec::new();
-    for (name, measure) in ROWS {
-        if asked.only.as_deref().is_none_or(|only| only == name) {
+    bench.yield_turn()?;
+    for (name, measure) in ROWS.into_iter().filter(|(name, _)| asked.is_wanted(name)) {
+        if !bench.takes_turns {
             eprintln!("measuring: {name}");
-            let measured = match &older {
-                None => measure(&bench),
-                Some(older) => against::measure(&bench, older, measure),
-            };
-            match measured {
-                Ok(rows) => {
+        }
+        match measure(bench) {
+            Ok(rows) => {
+                if !bench.takes_turns {
                     // A whole run takes long: what it has so far is shown.
                     rows.iter().for_each(|row| eprint!("  {}", report::line(row)));
-                    table.extend(rows);
                 }
-                Err(error) => problems.push(format!("{name}: {error:#}")),
+                table.extend(rows);
             }
-            problems.extend(bench.clear_away(name)?);
+            Err(error) => problems.push(format!("{name}: {error:#}")),
         }
+        problems.extend(bench.clear_away(name)?);
     }
     problems.extend(table.iter().filter_map(unmeasured));
     if !is_childless() {
         problems.push("a process is left, and /proc does not show it".to_owned());
     }
+    Ok((table, problems))
+}
 
-    let text = report::markdown(&table, &machine::describe(), &bench.tools.versions());
+fn publish(bench: &Bench, asked: &Asked, table: &[Row]) -> Result<()> {
+    let text = report::markdown(table, &machine::describe(), &bench.tools.versions());
     println!("{text}");
     let folder =
         if asked.is_for_publication() { workspace::root().join("docs") } else { workspace::target().join("bench") };
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("benchmarks.md"), text)?;
-    std::fs::write(folder.join("benchmarks.svg"), plot::svg(&table))?;
+    std::fs::write(folder.join("benchmarks.svg"), plot::svg(table))?;
     eprintln!("written: benchmarks.md and benchmarks.svg in {}", folder.display());
-    if problems.is_empty() { Ok(()) } else { bail!("{}", problems.join("\n  ")) }
+    Ok(())
 }
 
 /// Says why our own figure is missing, if it is.
@@ -173,9 +199,14 @@ impl Bench {
     /// Samples prepared contenders in turns; the machine comes to rest after each sample.
     fn take_turns(&self, entries: Vec<Entry<'_>>, rounds: usize) -> Result<Vec<Measured>> {
         self.quiet.replace(Baseline::now()?);
-        let measured = measure::take_turns(entries, rounds, || self.wait_until_quiet());
+        let measured =
+            measure::take_turns(entries, rounds, || self.wait_until_quiet().and_then(|()| self.yield_turn()));
         self.quiet.replace(Baseline::none());
         Ok(measured)
+    }
+
+    fn yield_turn(&self) -> Result<()> {
+        if self.takes_turns { against::wait_for_turn() } else { Ok(()) }
     }
 
     /// Waits until all that a sample started has ended by itself.

@@ -84,8 +84,7 @@ fn draw_panel(svg: &mut String, panel: &Panel<'_>, left: f64, top: f64) {
     for bar in &panel.bars {
         let (class, name_class) = match bar.who {
             Contender::Ostler => ("ours", "name-ours"),
-            Contender::OstlerBefore
-            | Contender::Dtach
+            Contender::Dtach
             | Contender::Tmux
             | Contender::TmuxCold
             | Contender::Shpool
@@ -138,8 +137,7 @@ fn draw_bar(svg: &mut String, class: &str, (x, y, length): (f64, f64, f64), cut:
 fn label(bar: &Bar) -> String {
     match bar.who {
         Contender::Ostler => bar.figure.clone(),
-        Contender::OstlerBefore
-        | Contender::Dtach
+        Contender::Dtach
         | Contender::Tmux
         | Contender::TmuxCold
         | Contender::Shpool

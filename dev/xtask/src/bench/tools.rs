@@ -83,18 +83,18 @@ impl Tools {
         })
     }
 
-    /// Ours, installed under that name, and none of the others.
-    pub fn ours_alone(binary: &Path, name: &str) -> Result<Self> {
+    /// Ours, which is installed already, and none of the others.
+    pub fn ours_alone(ostler: PathBuf) -> Self {
         let left_out = || Tool { origin: Origin::LeftOut, provided: OnceCell::new() };
-        Ok(Self {
-            ostler: install(binary, name)?,
+        Self {
+            ostler,
             dtach: left_out(),
             tmux: left_out(),
             shpool: left_out(),
             pueue: left_out(),
             pueued: left_out(),
             ripgrep: left_out(),
-        })
+        }
     }
 
     /// Name and version of each program that was used, as it says itself.
@@ -134,7 +134,7 @@ fn build_ours() -> Result<PathBuf> {
 
 /// Puts our program where the others are, as an installation does: by a copy. A linker writes here and there, and leaves
 /// the file in memory page by page; started from there, a launch takes a tenth longer than from a file that was copied.
-fn install(ostler: &Path, name: &str) -> Result<PathBuf> {
+pub fn install(ostler: &Path, name: &str) -> Result<PathBuf> {
     let folder = tools_folder().join("bin");
     std::fs::create_dir_all(&folder)?;
     // A process that still runs the last one keeps it.

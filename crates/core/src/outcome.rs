@@ -7,6 +7,7 @@ use crate::start_when::Begin;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// `exit.json`: what is known about the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,8 +158,30 @@ pub struct Closing {
     pub alarm: Option<String>,
     /// The holder and the keeper, as `holder.json` and `keeper.json` named them. Both files are removed at the end, and
     /// a process that moves or deletes the folder waits for these processes first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub helpers: Vec<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helpers: Option<Unparsed>,
+}
+
+/// JSON that a list of thousands of sessions does not have to understand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Unparsed(Box<RawValue>);
+
+impl Unparsed {
+    pub fn of(value: &impl Serialize) -> serde_json::Result<Unparsed> {
+        serde_json::value::to_raw_value(value).map(Unparsed)
+    }
+
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
+        serde_json::from_str(self.0.get())
+    }
+}
+
+impl PartialEq for Unparsed {
+    fn eq(&self, other: &Unparsed) -> bool {
+        let value = |unparsed: &Unparsed| unparsed.parse::<serde_json::Value>().ok();
+        value(self) == value(other)
+    }
 }
 
 /// Judges a run whose process is gone, from everything that is known about it: what the agent reported, then how the

@@ -129,7 +129,7 @@ impl Folder {
     pub fn helper_processes(&self) -> Vec<Identity> {
         let mut found: Vec<Identity> = self.helpers().into_iter().map(|helper| helper.process).collect();
         if let Ok((_, Some(Outcome { closing: Some(closing), .. }))) = self.newest_outcome() {
-            found.extend(closing.helpers.into_iter().filter_map(|process| serde_json::from_value(process).ok()));
+            found.extend(closing.helpers.and_then(|helpers| helpers.parse::<Vec<Identity>>().ok()).unwrap_or_default());
         }
         found
     }

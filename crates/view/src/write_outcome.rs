@@ -10,7 +10,7 @@ use ostler_agents::job::STEPS;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::State;
 use ostler_core::moment;
-use ostler_core::outcome::{Closing, Kind, Outcome, Source};
+use ostler_core::outcome::{Closing, Kind, Outcome, Source, Unparsed};
 use ostler_core::record::{Mode, Session};
 use ostler_core::view::View;
 use ostler_store::folder::{Folder, RunFolder, session_size};
@@ -18,6 +18,7 @@ use ostler_store::journal::Journal;
 use ostler_store::{RunRecord, StoreError, branch, limits};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
+use ostler_sys::process::Identity;
 use rustix::fs::OFlags;
 use serde_json::Value;
 use std::path::Path;
@@ -78,7 +79,7 @@ pub fn publish(
         last,
         // A limit that ended the run quickly has not been reported before.
         alarm: state.alarm.clone().or(limit_hit).or(missing),
-        helpers: folder.helpers().iter().filter_map(|helper| serde_json::to_value(&helper.process).ok()).collect(),
+        helpers: helpers_of(folder),
         ..of(session, run.number)
     };
     outcome.closing = Some(Box::new(closing));
@@ -124,6 +125,11 @@ fn is_from_outside(signal: i32) -> bool {
     [1, 2, 9, 15].contains(&signal)
 }
 
+fn helpers_of(folder: &Folder) -> Option<Unparsed> {
+    let processes: Vec<Identity> = folder.helpers().into_iter().map(|helper| helper.process).collect();
+    Unparsed::of(&processes).ok().filter(|_| !processes.is_empty())
+}
+
 /// What is always known at the end of a session.
 #[must_use]
 pub fn of(session: &Session, run: u32) -> Closing {
@@ -144,7 +150,7 @@ pub fn of(session: &Session, run: u32) -> Closing {
         inbox: 0,
         last: None,
         alarm: None,
-        helpers: Vec::new(),
+        helpers: None,
     }
 }
 

@@ -119,6 +119,13 @@ impl<'a> Ostler<'a> {
         }
     }
 
+    /// Whether a command has noted which sessions are in the archive.
+    pub fn archive_is_listed(&self) -> Result<bool> {
+        let names =
+            std::fs::read_dir(self.archive())?.map(|entry| Ok(entry?.file_name())).collect::<Result<Vec<_>>>()?;
+        Ok(names.iter().any(|name| name.to_string_lossy().ends_with(".list")))
+    }
+
     pub fn archive(&self) -> PathBuf {
         self.home.join("archive")
     }

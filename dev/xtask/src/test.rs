@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::processes::{Baseline, become_subreaper, is_childless};
-use crate::{agents, apt, pictures, proven, workspace};
+use crate::{apt, pictures, proven, workspace};
 
 /// Programs that tests use. A test that needs one reports when it is missing; here they are only installed.
 const PROGRAMS: [&str; 4] = ["tmux", "strace", "sshd", "dbus-daemon"];
@@ -91,9 +91,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         }
     };
     check(cargo(["fmt", "--all", "--check"]));
-    check(cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
     check(licences_and_advisories());
-    check(real_agents());
+    for result in lints_and_real_agents()? {
+        check(result);
+    }
     if check(cargo(EVERYTHING)) {
         // Checks only that they can be made: people look at what they show.
         check(pictures::draw(&workspace::target().join("pictures")));
@@ -117,10 +118,23 @@ fn cargo<const N: usize>(arguments: [&str; N]) -> Result<()> {
     workspace::run_visibly(workspace::cargo().args(arguments))
 }
 
-/// The agents that tests start. Where they cannot be installed, the tests that need them report that they were left
-/// out. On a build machine that would be a green run that proves nothing, so it is an error there.
-fn real_agents() -> Result<()> {
-    match agents::run(&[]) {
+/// The lints, and meanwhile the agents that tests start: these are downloaded, which needs no processor.
+fn lints_and_real_agents() -> Result<Vec<Result<()>>> {
+    let mut lints = workspace::cargo();
+    lints.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    let mut agents = Command::new(std::env::current_exe()?);
+    agents.arg("agents");
+    let mut results = workspace::run_together(vec![lints, agents], 2, &workspace::target().join("test-output"))?;
+    if let Some(agents) = results.pop() {
+        results.push(unless_optional(agents));
+    }
+    Ok(results)
+}
+
+/// Where the agents cannot be installed, the tests that need them report that they were left out. On a build machine that
+/// would be a green run that proves nothing, so it is an error there.
+fn unless_optional(agents: Result<()>) -> Result<()> {
+    match agents {
         Err(error) if std::env::var_os("CI").is_none_or(|ci| ci != "true") => {
             eprintln!("\nleft out: tests against the real agents ({error:#})");
             Ok(())

@@ -1,5 +1,6 @@
 //! Where the workspace is, and how cargo is called from a command that cargo itself started.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,12 +58,12 @@ pub fn run_visibly(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Runs commands, a few at a time and in this order. The output of each is shown when it has ended, and stays in a file
-/// below `outputs`.
+/// Runs commands, a few at a time and in this order, and returns their results in this order. The output of each is shown
+/// when it has ended, and stays in a file below `outputs`.
 pub fn run_together(commands: Vec<Command>, at_a_time: usize, outputs: &Path) -> Result<Vec<Result<()>>> {
     std::fs::create_dir_all(outputs).context("cannot make the folder for outputs")?;
-    let mut results = Vec::new();
-    let mut running: Vec<(Pid, String, PathBuf)> = Vec::new();
+    let mut results = BTreeMap::new();
+    let mut running: Vec<(Pid, usize, String, PathBuf)> = Vec::new();
     let mut waiting = commands.into_iter().enumerate();
     loop {
         while running.len() < at_a_time
@@ -73,17 +74,17 @@ pub fn run_together(commands: Vec<Command>, at_a_time: usize, outputs: &Path) ->
             let output = File::create(&path).context("cannot make a file for outputs")?;
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
             let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
-            running.push((Pid::from_child(&child), shown, path));
+            running.push((Pid::from_child(&child), number, shown, path));
         }
         if running.is_empty() {
-            return Ok(results);
+            return Ok(results.into_values().collect());
         }
         let Some((pid, status)) = next_exit()? else { continue };
         if let Some(position) = running.iter().position(|(child, ..)| *child == pid) {
-            let (_, shown, path) = running.remove(position);
+            let (_, number, shown, path) = running.remove(position);
             eprintln!("\n── {shown}");
             std::io::copy(&mut File::open(&path)?, &mut std::io::stderr())?;
-            results.push(judge(&shown, status));
+            results.insert(number, judge(&shown, status));
         }
     }
 }

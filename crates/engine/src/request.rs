@@ -56,13 +56,19 @@ pub fn record_if_ended(place: &Place, view: View) -> Result<View> {
 /// Makes a request and waits until it is accepted or refused. It is durable before this returns, whichever process is
 /// killed in between.
 pub fn make(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answered> {
+    Ok(make_to_run(engine, place, kind)?.0)
+}
+
+/// The same, and returns the run that the request is for.
+pub fn make_to_run(engine: &Engine, place: &Place, kind: RequestKind) -> Result<(Answered, u32)> {
     let view = look_and_record_to(Depth::Awaited, place)?;
     engine.notify_if_lost(place, &view);
+    let run = view.run;
     if view.ended {
-        return Ok(Answered::Ended(Box::new(view)));
+        return Ok((Answered::Ended(Box::new(view)), run));
     }
-    let request = engine.request(view.run, kind);
-    write_down(engine, place, view, &request)
+    let request = engine.request(run, kind);
+    Ok((write_down(engine, place, view, &request)?, run))
 }
 
 /// The same for a request that the session's next run has to read as well: it is written also when the session has

@@ -76,7 +76,8 @@ struct Children {
 
 /// Which process was asked.
 enum Asked {
-    Keeper(Answered),
+    /// Its answer, and the run that is to end.
+    Keeper((Answered, u32)),
     /// Its records cannot be read, so its helpers got the signal of a machine that shuts down.
     Helpers(Helpers),
 }
@@ -151,11 +152,11 @@ impl Engine {
         let asked = match damaged::tell_helpers(&place)? {
             Some(helpers) => Asked::Helpers(helpers),
             None if self.is_job(&place) => {
-                let asked = Asked::Keeper(request::make(self, &place, stop.of_job().kind())?);
+                let asked = Asked::Keeper(request::make_to_run(self, &place, stop.of_job().kind())?);
                 let children = Some(Children { engine: self.clone(), stop: stop.clone() });
                 return Ok(Stopping { place, grace: stop.of_job().grace, asked, children });
             }
-            None => Asked::Keeper(request::make(self, &place, stop.kind())?),
+            None => Asked::Keeper(request::make_to_run(self, &place, stop.kind())?),
         };
         Ok(Stopping { place, grace: stop.grace, asked, children: None })
     }
@@ -165,7 +166,7 @@ impl Stopping {
     /// Whether it was asked to end after its turn, and asks a question first.
     #[must_use]
     pub fn asks_first(&self) -> bool {
-        matches!(self.asked, Asked::Keeper(Answered::Accepted))
+        matches!(self.asked, Asked::Keeper((Answered::Accepted, _)))
             && look_to(Depth::Standing, &self.place).is_ok_and(|view| view.asking.is_some())
     }
 
@@ -213,10 +214,10 @@ pub fn wait_for_all(stopping: Vec<Stopping>, each: impl FnMut(Waited)) {
 }
 
 /// Waits for the end that was asked for.
-pub fn end(place: &Place, answered: Answered) -> Result<End> {
+pub fn end(place: &Place, (answered, run): (Answered, u32)) -> Result<End> {
     match answered {
         Answered::Ended(view) => Ok(End { view, was_over: true }),
-        Answered::Accepted => Ok(End { view: Box::new(wait::until_ended(place)?), was_over: false }),
+        Answered::Accepted => Ok(End { view: Box::new(wait::until_run_ended(place, run)?), was_over: false }),
         Answered::Refused(why) => Err(Error::Refused { session: SessionRef::at(place), why }),
     }
 }

@@ -64,7 +64,7 @@ impl Engine {
     fn stop_for_takeover(&self, place: &Place, tell: &mut dyn FnMut(Notice)) -> Result<()> {
         let grace_ms = u64::try_from(self.config.grace.as_millis()).unwrap_or(u64::MAX);
         let kind = RequestKind::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
-        let ended = stop::end(place, request::make(self, place, kind)?)?;
+        let ended = stop::end(place, request::make_to_run(self, place, kind)?)?;
         if !ended.was_over && !ended.is_saved() {
             let session = SessionRef::from(&*ended.view);
             tell(Notice::NotSaved { session: session.clone() });

@@ -13,7 +13,7 @@ use ostler_store::home::Place;
 use ostler_sys::notify::{self, Watcher};
 use ostler_sys::threads::each_in_parallel;
 use ostler_view::live_views::Live;
-use ostler_view::look::{Depth, look_for_outcome};
+use ostler_view::look::{self, Depth, look_for_outcome};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use rustix::time::Timespec;
@@ -137,11 +137,15 @@ impl Engine {
     }
 }
 
-/// Waits for one session to end, for commands that need its end.
-pub fn until_ended(place: &Place) -> Result<View> {
+/// Waits for this run to end, and the runs that continue it automatically, for commands that need the end. Another
+/// process may resume the session at once.
+pub fn until_run_ended(place: &Place, run: u32) -> Result<View> {
     let mut waited = [Waited::new(place.clone(), Until::Ended, None, None)?];
     loop {
         waited[0].look(Until::Ended)?;
+        if let Some(view) = end_before_resumed(place, run, waited[0].view.run)? {
+            return Ok(view);
+        }
         if waited[0].view.ended {
             let [waited] = waited;
             return Ok(waited.view);
@@ -151,6 +155,16 @@ pub fn until_ended(place: &Place) -> Result<View> {
             nudge(&waited[0].place.open()?)?;
         }
     }
+}
+
+/// The view at the end of this run, when the newest run is not one that continues it automatically.
+fn end_before_resumed(place: &Place, run: u32, newest: u32) -> Result<Option<View>> {
+    if newest <= run {
+        return Ok(None);
+    }
+    let folder = place.open()?;
+    let first = folder.run(newest)?.record()?.continues.unwrap_or(newest);
+    Ok(if first > run { look::at_end_of(&folder, first - 1)? } else { None })
 }
 
 impl Waited {

@@ -280,6 +280,18 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// The view of a session as it was at the end of an earlier run. `None`: that end is not recorded.
+pub fn at_end_of(folder: &Folder, run: u32) -> Result<Option<View>, StoreError> {
+    let Some(mut outcome) = folder.run(run)?.outcome()? else {
+        return Ok(None);
+    };
+    Ok(outcome.closing.take().map(|closing| {
+        let mut view = blank(&closing.session, closing.run, false);
+        ended(outcome, Some(*closing), Newer::default(), &mut view);
+        view
+    }))
+}
+
 fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
     let closing = outcome.closing.take().map(|closing| *closing);
     let newer = newer_messages(folder, closing.as_ref().map_or(0, |closing| closing.inbox))?;

@@ -52,6 +52,27 @@ fn a_stop_is_completed_although_helpers_are_killed_in_the_middle() {
     }
 }
 
+/// A loop resumes its conversation as soon as a person has stopped it.
+#[test]
+fn a_stopper_returns_with_the_end_that_it_asked_for_although_the_session_was_resumed_at_once() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "sleep"]);
+    session.until_look("the tool runs", |view| view.last.as_deref().is_some_and(|last| last.contains("sleep 1000")));
+    let stopper = harness.start(&["stop", "--after-turn", session.id()]);
+    session.until_look("it is stopping", |view| view.state == Phase::Stopping);
+    let stopped = Pidfd::open(stopper.process()).unwrap().unwrap();
+    stopped.signal(Signal::STOP).unwrap();
+    harness.run(&["interrupt", session.id()]).exits(0);
+    harness.run(&["wait", session.id()]).exits(6);
+    harness.run(&["resume", "-d", "--keep", session.id(), "sleep"]).exits(0);
+    session.until_look("it runs again", |view| view.run == 2 && view.kept);
+    stopped.signal(Signal::CONT).unwrap();
+    let output = stopper.finish().exits(0);
+    assert!(output.stdout.contains(": stopped"), "{output:?}");
+    assert!(session.show().alive);
+    session.stop();
+}
+
 #[test]
 fn a_stopper_that_is_killed_has_still_stopped_it() {
     let harness = harness();

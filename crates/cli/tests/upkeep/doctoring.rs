@@ -119,7 +119,8 @@ fn helpers_whose_folder_was_deleted_are_named_and_the_named_command_ends_them() 
     let found = problems(&harness);
     assert_eq!(found.len(), 2, "{found:?}");
     let (_, remedy) = found.into_iter().find(|(what, _)| what.contains("the holder")).unwrap();
-    assert!(harness.command("sh").args(["-c", &remedy]).status().unwrap().success(), "{remedy}");
+    // The holder may have ended one of them before its turn, and then `kill` fails for that one.
+    harness.command("sh").args(["-c", &remedy]).status().unwrap();
     for process in &processes {
         patience::ended(process);
     }

@@ -101,7 +101,7 @@ impl Side {
     }
 }
 
-/// In one of the two processes: waits until it is its turn. When nobody gives it one any more, it goes on.
+/// In one of the two processes: waits until it is its turn. When there are no more turns, it goes on.
 pub fn wait_for_turn() -> Result<()> {
     println!("{YOUR_TURN}");
     std::io::stdin().read_line(&mut String::new())?;

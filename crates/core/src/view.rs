@@ -196,6 +196,7 @@ impl View {
         self.state = Phase::Ended;
         self.ended = true;
         self.status = outcome.kind.word();
+        self.asking = None;
         self.outcome = Some(outcome);
     }
 }

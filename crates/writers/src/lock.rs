@@ -59,11 +59,13 @@ impl Occupant {
         process: Option<Identity>,
     ) -> io::Result<Occupant> {
         let stat = rustix::fs::fstat(folder.dir())?;
+        let path = std::fs::read_link(descriptors::path_of(folder.dir()))?;
         Ok(Occupant {
             agent: conversation.agent.clone(),
             native_id: conversation.native_id.clone(),
             session,
-            folder: std::fs::read_link(descriptors::path_of(folder.dir()))?.to_string_lossy().into_owned(),
+            // The folder of a launch has another name until its records are complete.
+            folder: path.with_file_name(session.as_str()).to_string_lossy().into_owned(),
             folder_id: (stat.st_dev, stat.st_ino),
             process,
             helper: Identity::me()?,

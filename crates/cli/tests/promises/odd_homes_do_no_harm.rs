@@ -255,6 +255,29 @@ fn a_copy_of_the_home_is_stopped_without_harm_to_the_original() {
 }
 
 #[test]
+fn a_session_in_another_home_is_named_by_its_folder_and_taken_over() {
+    let harness = harness();
+    let other = harness.root().join("other");
+    let session = harness.detach(&["--keep", "demo", "say hello"]);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    assert!(harness.command("cp").arg("-a").arg(harness.home()).arg(&other).status().unwrap().success());
+    let in_copy = |arguments: &[&str]| {
+        let mut command = harness.command(harness.program());
+        command.args(arguments).env("OSTLER_HOME", &other).output().unwrap()
+    };
+    let refused = in_copy(&["resume", "-d", session.id(), "say more"]);
+    assert_eq!(refused.status.code(), Some(7), "{refused:?}");
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(words.contains(&session.path().display().to_string()), "{words}");
+    let taken = in_copy(&["resume", "--takeover", "-d", "--keep", session.id(), "say more"]);
+    assert_eq!(taken.status.code(), Some(0), "{taken:?}");
+    assert!(session.show().ended);
+    assert_eq!(in_copy(&["wait", "--until", "turn", session.id()]).status.code(), Some(0));
+    assert_eq!(in_copy(&["stop", session.id()]).status.code(), Some(0));
+    harness.nothing_is_left();
+}
+
+#[test]
 fn a_copy_under_another_id_does_not_take_the_name_of_its_session() {
     let harness = harness();
     let session = harness.detach(&["--name", "orig", "--", "sleep", "600"]);

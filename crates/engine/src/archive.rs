@@ -1,6 +1,7 @@
 //! Archiving sessions and restoring them. Lists do not show archived sessions unless asked to; apart from that, they
 //! are read as before.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::moved;
 use crate::notice::Notice;
@@ -8,7 +9,6 @@ use crate::orphans;
 use crate::owners::refuse_others;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::stop::{self, End, Stopped, Stopping};
 use crate::sweep::{is_older, is_over};
 use jiff::tz::TimeZone;

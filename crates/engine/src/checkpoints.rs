@@ -1,8 +1,8 @@
 //! The copies of a transcript that were taken while the agent worked, and putting one back.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::quiesced::{NotQuiesced, Quiesced};
-use crate::settings::Engine;
 use crate::units::{parse_duration, to_the_millisecond};
 use jiff::Timestamp;
 use ostler_agents::recorded::What;

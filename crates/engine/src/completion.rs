@@ -3,8 +3,8 @@
 //! It must be fast with any number of sessions. So neither the kernel nor an agent is asked; only the record with which
 //! a session was started is read, and only of the newest sessions.
 
+use crate::engine::Engine;
 use crate::foreign::stored::{self, Stored};
-use crate::settings::Engine;
 use ostler_core::record::Session;
 use ostler_store::home::Place;
 use std::collections::BTreeSet;

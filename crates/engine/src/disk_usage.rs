@@ -1,7 +1,7 @@
 //! How much disk space sessions use, and how much is free.
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use crate::turns::store_folder;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;

@@ -1,8 +1,8 @@
 //! `draft`: the message that a person was writing when their terminal was closed. The file is written with every
 //! change, so that even a SIGKILL loses no more than the last key. It is removed once the message is sent or emptied.
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_sys::dir::Sync;

@@ -2,6 +2,7 @@
 //! changed, and may be working meanwhile. The agent itself makes the copy in its first run, with the rights that the
 //! original was given and no others.
 
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::launch::{COMMAND, Launched, new_id};
@@ -9,7 +10,6 @@ use crate::notice::Notice;
 use crate::prepare::prepare;
 use crate::resume::{ForkRefusal, begun};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::worktrees;
 use ostler_core::id::SessionId;
 use ostler_core::record::{self, Mode, Session, beginning_of};

@@ -1,7 +1,7 @@
 //! Groups: sessions that were started together for one task, each in a worktree of its own, to be compared.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use ostler_core::comparison::{Checked, Compared};
 use ostler_core::record::Session;
 use ostler_core::view::View;
@@ -47,7 +47,7 @@ impl Engine {
     /// The sessions that have to end before everything that these words name has ended. For a group this includes its
     /// job, which knows of members that do not exist yet.
     pub fn select_to_the_end(&self, words: &[String]) -> Result<Vec<Place>> {
-        crate::settings::each_once(words, |word| {
+        crate::engine::each_once(words, |word| {
             let jobs = match word.strip_prefix("group:") {
                 Some(name) => self.jobs_of_group(name)?,
                 None => Vec::new(),

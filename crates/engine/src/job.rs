@@ -1,10 +1,10 @@
 //! What the driver of a job needs of its own session: what it was told, its record of steps, and questions to a person.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::SPEC;
 use crate::request::{self, Answered, look_and_record_to};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_agents::job::STEPS;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::event::{Event, StopHow};

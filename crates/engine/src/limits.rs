@@ -1,7 +1,7 @@
 //! Limits as people write them, on the command line and in config.toml, and what they are for a new session.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use crate::units::parse_size;
 use ostler_core::id::SessionId;
 use ostler_core::limits::Limits;

@@ -1,7 +1,7 @@
 //! Names of sessions: which are allowed, and that each is given once.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use ostler_core::id::{SessionId, is_name};
 
 impl Engine {

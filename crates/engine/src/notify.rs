@@ -1,8 +1,8 @@
 //! Notifications as far as a person handles them: a test of every way, and clearing what waits or was given up. Keepers
 //! record the moments and start the sender; see `ostler_notify`.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use ostler_core::event::Event;
 use ostler_core::id::SessionId;
 use ostler_core::moment::{self, Moment};

@@ -4,9 +4,9 @@
 //! job gets another name. A command like `ostler land fix` in a file means the job of this file, and must never affect
 //! the work of another file.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::job::CHILD;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_store::home::Place;
 use serde_json::Value;

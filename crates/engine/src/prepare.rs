@@ -1,8 +1,8 @@
 //! How an agent is started: its program, its arguments, its environment.
 
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use ostler_agents::installed::is_nesting_mark;
 use ostler_agents::launch::Launching;
 use ostler_core::record::{Mode, Session};

@@ -2,12 +2,12 @@
 //! hidden name that no list shows, then its files are deleted. A purge that is killed in between leaves no half session
 //! behind, and the next one finishes its work.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::orphans;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_store::archive_file;
 use ostler_store::home::{Home, Place};
 use ostler_sys::clock;

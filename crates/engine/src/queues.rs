@@ -1,8 +1,8 @@
 //! Sessions whose program starts later: what was asked for, and their places in queues.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::LaunchRefusal;
-use crate::settings::Engine;
 use jiff::{SignedDuration, Timestamp};
 use ostler_core::id::SessionId;
 use ostler_core::record::Session;

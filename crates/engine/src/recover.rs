@@ -7,13 +7,13 @@
 //!
 //! A session that waited goes on waiting: for the same time, for the same sessions, and at the same place in its queue.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::launch::COMMAND;
 use crate::notice::Notice;
 use crate::request::look_and_record_to;
 use crate::resume::Resume;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use jiff::{SignedDuration, Timestamp};
 use ostler_core::event::Event;
 use ostler_core::life::{SYSTEM, State, Until};

@@ -1,10 +1,10 @@
 //! The reply to a message, found by following the message through the journal: accepted, fed, turn over. So it is the
 //! reply to this message, and not to one that waited before it.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::request::look_and_record;
 use crate::session_watch::SessionWatch;
-use crate::settings::Engine;
 use ostler_core::event::Event;
 use ostler_core::fact::TurnEnd;
 use ostler_core::view::View;

@@ -1,8 +1,8 @@
 //! Requests to a session: written to its inbox, so that they are durable, then granted or refused by its keeper.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::prepare;
-use crate::settings::Engine;
 use ostler_core::record::{Request, RequestKind, Session};
 use ostler_core::view::View;
 use ostler_keeper::launch;

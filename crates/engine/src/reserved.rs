@@ -2,6 +2,7 @@
 //! sent once. A driver records the id first. If it is killed in the middle, it repeats the step and finds what it has
 //! done already.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::new_id;
 use crate::notice::Notice;
@@ -9,12 +10,10 @@ use crate::request::{self, Answered, look_and_record_to};
 use crate::resume::Resume;
 use crate::send::Sent;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::record::RequestKind;
 use ostler_core::view::View;
-use ostler_keeper::launch::hidden_name;
-use ostler_store::home::Place;
+use ostler_store::home::{Place, hidden_name};
 use ostler_sys::lock;
 use ostler_sys::notify::Watcher;
 use ostler_sys::ready::{self, Interest};

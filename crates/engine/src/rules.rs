@@ -1,8 +1,8 @@
 //! Rules of a session as people write them, on the command line and in config.toml, and the rules of a run that result
 //! from them.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use crate::units::parse_duration;
 use ostler_core::record::Mode;
 use ostler_core::rules::{DEFAULT_TIMES, OnLimit, Restart, Rules};

@@ -3,8 +3,8 @@
 //! The index and its queries are in [`ostler_search`]. This module adds the session that a hit belongs to, as it is
 //! now, and the command that continues the conversation.
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;

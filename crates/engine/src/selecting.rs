@@ -1,8 +1,8 @@
 //! Words that mean several sessions: `group:NAME` and `label:KEY=VALUE`. Every command that takes ids takes these.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::record::Session;
 use ostler_store::home::{NotFound, Place};
 

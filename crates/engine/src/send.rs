@@ -1,12 +1,12 @@
 //! Messages: durable, delivered at the end of the running turn. Also answers and interrupts, which are sent in the same
 //! way.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::reply::{self, Reply};
 use crate::request::{self, Answered, look_and_record_to};
 use crate::session_ref::SessionRef;
 use crate::session_watch::SessionWatch;
-use crate::settings::Engine;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Request, RequestKind, Speaks};
 use ostler_core::view::Phase;

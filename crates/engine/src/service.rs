@@ -1,7 +1,7 @@
 //! A systemd user unit that continues sessions at login or boot.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! Checks a shell command that is to be run later, perhaps several times: whether it can be started at all is found out
 //! now.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -1,9 +1,9 @@
 //! One session in full: its view, and what is too long for a list.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::launch::COMMAND;
 use crate::queues::Places;
-use crate::settings::Engine;
 use crate::turns::TurnsKept;
 use crate::worktrees::Standing;
 use ostler_core::fact::Tokens;

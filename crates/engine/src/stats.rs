@@ -1,7 +1,7 @@
 //! What was used: turns, time, tokens and money by day, agent and folder, over all sessions, archived ones as well.
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ostler_core::fact::Tokens;

@@ -4,6 +4,7 @@ mod damaged;
 
 pub use damaged::Helpers;
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::job::why_with_job;
 use crate::list::{Listed, list};
@@ -11,7 +12,6 @@ use crate::notice::Notice;
 use crate::orphans;
 use crate::request::{self, Answered};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::wait;
 pub use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;

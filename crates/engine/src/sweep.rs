@@ -7,12 +7,12 @@
 
 mod trust;
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::purge;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;

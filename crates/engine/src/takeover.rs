@@ -5,6 +5,7 @@
 //! start is asked with the signals that suit it, by identity, and never killed: an agent that does not exit keeps its
 //! conversation. A server that works for several conversations is not even asked.
 
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::foreign::about::{self, About};
@@ -14,7 +15,6 @@ use crate::orphans;
 use crate::owners::{self, Writer, writers};
 use crate::request;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::stop;
 use ostler_core::event::StopHow;
 use ostler_core::record::RequestKind;

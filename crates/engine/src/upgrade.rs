@@ -1,10 +1,10 @@
 //! Replacing the keepers of running sessions by those of this binary. The agents are not affected: their descriptors
 //! stay with the holder, and what a keeper knows is in files.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::request::reach;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_keeper::VERSION;
 use ostler_keeper::launcher::Launcher;
 use ostler_keeper::wire::{self, Call, Reply};

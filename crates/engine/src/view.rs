@@ -1,8 +1,8 @@
 //! The present view of one session, and the record that it was launched with.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::request::{look_and_record, look_and_record_to};
-use crate::settings::Engine;
 pub use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
 pub use ostler_core::outcome::{Kind, Outcome};
 pub use ostler_core::record::{Mode, Session};

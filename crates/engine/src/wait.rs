@@ -1,10 +1,10 @@
 //! Waiting, without polling, until sessions have reached a state. There may be any number of waiters, and they need no
 //! running process: they read the files and are woken by the kernel.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::request::{SILENCE, look_and_record, look_and_record_to, nudge, record_if_ended};
 use crate::session_watch::SessionWatch;
-use crate::settings::Engine;
 use ostler_core::event::StopHow;
 use ostler_core::fact::Verdict;
 use ostler_core::life::State;

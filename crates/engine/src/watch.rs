@@ -1,12 +1,12 @@
 //! Watching many sessions: one stream of typed changes, read from files only. One descriptor becomes readable when
 //! there is something new, so that a face with its own event loop can wait for it. Only what has changed is read.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::{Changes, News};
 use crate::list::{Filter, Listed};
 use crate::notice::Notice;
 use crate::request::look_and_record_to;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::folder::RENAMED;

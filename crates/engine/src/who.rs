@@ -1,10 +1,10 @@
 //! Which processes use a conversation, those of sessions and others.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::foreign::{self, ConversationOwner, Evidence, processes};
 use crate::list::{Listed, list};
 use crate::owners::name_sessions;
-use crate::settings::Engine;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;

@@ -4,8 +4,8 @@
 //! The race this solves: the folder of a launch that is still under way looks the same. So a launch holds a lock on its
 //! folder from the beginning, and the copy of the launcher that becomes the holder inherits this lock.
 
-use crate::launch::hidden_name;
 use ostler_store::folder::Folder;
+use ostler_store::home::hidden_name;
 use ostler_sys::clock;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock;

@@ -9,12 +9,13 @@
 use crate::files::helper_record;
 use crate::handles::{self, Handles, Helper};
 use crate::holder::{self, BEGUN, KEEPER_PROCESS, LINE};
-use crate::launch::{LaunchError, hidden_name};
+use crate::launch::LaunchError;
 use crate::start::{self, NotStarted, Seen, Starting};
 use crate::{HOLDER, KEEPER};
 use ostler_core::record::Session;
 use ostler_store::RunRecord;
 use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::home::hidden_name;
 use ostler_sys::cgroup::{self, Base};
 use ostler_sys::dir::Dir;
 use ostler_sys::pause::{self, Point, Role};

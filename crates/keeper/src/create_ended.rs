@@ -4,11 +4,10 @@
 //! the process is killed in between is removed together with the remains of killed launches.
 
 use crate::abandoned;
-use crate::launch::hidden_name;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::Session;
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::home::{Home, Place};
+use ostler_store::home::{Home, Place, hidden_name};
 use ostler_store::{RunRecord, StoreError};
 use ostler_sys::dir::Dir;
 use ostler_sys::pause::{self, Point};

@@ -7,7 +7,7 @@ use crate::launcher::{self, Launcher};
 use crate::{HOLDER, abandoned, replacement_holder};
 use ostler_core::record::{Request, Session};
 use ostler_store::folder::{After, Folder, RunFolder};
-use ostler_store::home::{Home, Place};
+use ostler_store::home::{Home, Place, hidden_name};
 use ostler_store::{RunRecord, StoreError, inbox, spare_folder};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
@@ -60,12 +60,6 @@ pub struct Launch<'a> {
 
 /// How many changes in its folder to wait for until a keeper has opened its socket again.
 const REPAIRS: u32 = 20;
-
-/// The name of a session in the sessions folder until its holder is up.
-#[must_use]
-pub fn hidden_name(id: &str) -> String {
-    format!(".new-{id}")
-}
 
 /// How many files a helper must be allowed to open: its descriptors, and some for clients.
 const OPEN_FILES: u64 = 64;

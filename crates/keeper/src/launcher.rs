@@ -17,10 +17,10 @@
 //! more. Then the caller looks whether the session exists; if it does not, the caller removes what is left of it.
 
 use crate::handles::environment;
-use crate::launch::{Launch, LaunchError, Resume, exists_after_kill, hidden_name, launch_here, resume_here};
+use crate::launch::{Launch, LaunchError, Resume, exists_after_kill, launch_here, resume_here};
 use ostler_core::record::{Request, Session};
 use ostler_store::folder::Folder;
-use ostler_store::home::{Home, Place};
+use ostler_store::home::{Home, Place, hidden_name};
 use ostler_store::{RunRecord, StoreError};
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, memory_file, signals, threads};

@@ -19,6 +19,12 @@ pub struct Home {
     root: PathBuf,
 }
 
+/// The name of a session in the sessions folder until its holder is up.
+#[must_use]
+pub fn hidden_name(id: &str) -> String {
+    format!(".new-{id}")
+}
+
 /// Why a word does not select a session.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {

@@ -20,7 +20,7 @@
 use crate::{Conversation, Variable, processes};
 use ostler_core::id::SessionId;
 use ostler_store::folder::Folder;
-use ostler_store::home::Home;
+use ostler_store::home::{Home, hidden_name};
 use ostler_sys::descriptors;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
@@ -59,13 +59,16 @@ impl Occupant {
         process: Option<Identity>,
     ) -> io::Result<Occupant> {
         let stat = rustix::fs::fstat(folder.dir())?;
-        let path = std::fs::read_link(descriptors::path_of(folder.dir()))?;
+        let mut path = std::fs::read_link(descriptors::path_of(folder.dir()))?;
+        // Until the records of a launch are complete, its folder has another name.
+        if path.file_name().is_some_and(|name| *name == *hidden_name(session.as_str())) {
+            path.set_file_name(session.as_str());
+        }
         Ok(Occupant {
             agent: conversation.agent.clone(),
             native_id: conversation.native_id.clone(),
             session,
-            // The folder of a launch has another name until its records are complete.
-            folder: path.with_file_name(session.as_str()).to_string_lossy().into_owned(),
+            folder: path.to_string_lossy().into_owned(),
             folder_id: (stat.st_dev, stat.st_ino),
             process,
             helper: Identity::me()?,

@@ -4,7 +4,7 @@
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use ostler_mock_llm::agents::Agent;
-use ostler_mock_llm::{Ending, Request};
+use ostler_mock_llm::{Ending, Request, Turn};
 
 fn in_a_terminal(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
@@ -47,6 +47,13 @@ fn interrupted_in_a_terminal(agent: Agent) {
     let hung_up = |request: &Request| request.turn().is_some() && request.ending == Ending::ClosedEarly;
     fixture.server.wait_for(|requests| requests.iter().any(hung_up)).unwrap();
     fixture.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
+    // The screen shows the prompt as well, and a turn without a word of an answer is not in the transcript when it is
+    // stopped.
+    let answered = |request: &Request| {
+        let asks = |turn: &Turn| turn.user_messages.last().is_some_and(|last| last.contains("say afterwards"));
+        request.turn().is_some_and(asks) && matches!(request.ending, Ending::Answered(_))
+    };
+    fixture.server.wait_for(|requests| requests.iter().any(answered)).unwrap();
     person.sees("afterwards");
     assert!(session.show().alive, "the session is kept");
     person.types(b"\x1c");

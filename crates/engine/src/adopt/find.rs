@@ -2,13 +2,13 @@
 //! transcript.
 
 use super::refusal::AdoptRefusal;
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::foreign::about::{self, About};
 use crate::foreign::stored::{self, Older, Stored};
 use crate::list::{Listed, list};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::view::View;
 use ostler_view::look::{Depth, look_to};
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 use super::Adopt;
 use super::find::{Found, refuse_kept};
 use super::refusal::AdoptRefusal;
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::foreign::{about, stored::Stored};
@@ -13,7 +14,6 @@ use crate::limits;
 use crate::notice::Notice;
 use crate::prepare::prepare;
 use crate::repair::{self, file::Looked};
-use crate::settings::Engine;
 use ostler_agents::repair::Format;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};

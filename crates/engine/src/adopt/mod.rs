@@ -16,12 +16,12 @@ pub use find::Found;
 pub(crate) use find::locate;
 pub use refusal::AdoptRefusal;
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::foreign::ConversationOwner;
 use crate::launch::Launched;
 use crate::limits;
 use crate::notice::Notice;
-use crate::settings::Engine;
 use ostler_core::record::Mode;
 use std::path::Path;
 

@@ -4,15 +4,15 @@
 
 use super::find::Found;
 use super::refusal::AdoptRefusal;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::foreign::ConversationOwner;
 use crate::foreign::in_database::{self, At};
 use crate::foreign::stored::Stored;
 use crate::notice::Notice;
 use crate::owners::{Writer, writers};
-use crate::settings::Engine;
 use crate::takeover::refuse_shared;
-use ostler_keeper::launch::hidden_name;
+use ostler_store::home::hidden_name;
 use ostler_writers::lock::Occupant;
 use std::path::Path;
 
@@ -52,9 +52,9 @@ fn others(engine: &Engine, stored: &Stored) -> Result<Vec<ConversationOwner>> {
     let mut found = Vec::new();
     for writer in writers(&engine.environment, stored.agent, &stored.native_id)? {
         match writer {
-            // Another command is adopting the conversation into this home at this moment. `keep` decides under a lock
-            // which command succeeds.
-            Writer::Session(occupant) if is_being_made(engine, &occupant) => {}
+            // Another command may be adopting the conversation into this home at this moment. `keep` decides under a
+            // lock which command succeeds.
+            Writer::Session(occupant) if is_of_this_home(engine, &occupant) => {}
             Writer::Session(occupant) => {
                 return Err(AdoptRefusal::KeptElsewhere { owner: occupant.words() }.into());
             }
@@ -73,9 +73,9 @@ fn others(engine: &Engine, stored: &Stored) -> Result<Vec<ConversationOwner>> {
     Ok(found)
 }
 
-/// Whether the occupant is a session of this home whose folder still has the hidden name of a session that is being
-/// made.
-fn is_being_made(engine: &Engine, occupant: &Occupant) -> bool {
-    let hidden = hidden_name(occupant.session.as_str());
-    Path::new(&occupant.folder) == engine.home.sessions().join(hidden)
+/// Whether the occupant is a session of this home. Older versions noted the hidden name that its folder has until its
+/// records are complete.
+fn is_of_this_home(engine: &Engine, occupant: &Occupant) -> bool {
+    let id = occupant.session.as_str();
+    [id.to_owned(), hidden_name(id)].iter().any(|name| Path::new(&occupant.folder) == engine.home.sessions().join(name))
 }

@@ -2,10 +2,10 @@
 //! size of the window. When the keeper dies, the connection breaks, and is opened again to the next keeper under the
 //! same client name.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::notify::Told;
 use crate::request::{look_and_record_to, reach};
-use crate::settings::Engine;
 use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::home::Place;
 use ostler_sys::ready::Interest;

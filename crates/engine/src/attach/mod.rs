@@ -11,9 +11,9 @@ mod connection;
 mod keys;
 mod output;
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::notify::Told;
-use crate::settings::Engine;
 use connection::{Client, Connection, Received, Sent};
 use keys::Keys;
 use ostler_screen::Screen;

@@ -16,8 +16,8 @@ pub use drawn::Drawn;
 pub use printed::{Piece, Printed, Stream};
 pub use program_screen::ProgramScreen;
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use ostler_core::record::Channel;
 use ostler_store::home::Place;
 

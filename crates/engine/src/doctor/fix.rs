@@ -4,11 +4,11 @@
 //! process and changes no file that is not ostler's own.
 
 use super::{Finding, Level};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::purge;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::request::look_and_record;
-use crate::settings::Engine;
 use ostler_core::limits::counted;
 use ostler_store::home::Place;
 use ostler_sys::cgroup::Group;

@@ -22,8 +22,8 @@ mod tools;
 
 pub use fix::{Fix, fix};
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use serde::Serialize;
 
 /// At most this many threads are used.

@@ -2,9 +2,9 @@
 //! session's own folder. A user has few instances and watches. When none is available, we look every 200 ms and report
 //! that.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::notice::Notice;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place, is_month};
 use ostler_sys::notify::{Watch, Watcher};

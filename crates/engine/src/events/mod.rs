@@ -16,9 +16,9 @@ pub use changes::{Changes, News};
 pub use entries::Line;
 pub use known::Only;
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::notice::Notice;
-use crate::settings::Engine;
 use known::{Known, Read};
 use ostler_core::id::SessionId;
 use rustix::fd::AsFd;

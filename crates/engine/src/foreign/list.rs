@@ -1,9 +1,9 @@
 //! Conversations that run outside ostler, with the processes that use them.
 
 use super::{ConversationOwner, owners};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::list::{Listed, list};
-use crate::settings::Engine;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;

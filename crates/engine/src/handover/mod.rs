@@ -9,12 +9,12 @@ mod digest;
 
 pub use digest::{Said, beginning, digest};
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::{COMMAND, Launch, Launched, Relative};
 use crate::logs::{Lines, Piece, Request};
 use crate::notice::Notice;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::life::{Continues, Handover as Handed};

@@ -2,7 +2,7 @@
 
 use super::{Abilities, Messages, abilities, in_path, is_program, known, location, versions};
 use crate::config::own_agents::Protocol;
-use crate::settings::Engine;
+use crate::engine::Engine;
 use ostler_core::SCHEMA;
 use ostler_core::record::Mode;
 use serde::Serialize;

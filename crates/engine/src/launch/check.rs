@@ -4,8 +4,8 @@
 use super::refusal::{LaunchRefusal, OnlyForAgents};
 use super::{COMMAND, JOB, Launch};
 use crate::config::own_agents::{OwnAgent, Protocol};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use ostler_agents::Agent;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::record::Mode;

@@ -2,9 +2,9 @@
 
 use super::refusal::LaunchRefusal;
 use crate::config::Config;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::installed;
-use crate::settings::Engine;
 use ostler_agents::Agent;
 
 impl Engine {

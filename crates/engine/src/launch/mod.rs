@@ -14,13 +14,13 @@ mod refusal;
 pub use prompt::{prompt_files, read_prompt};
 pub use refusal::{LaunchRefusal, OnlyForAgents};
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::limits;
 use crate::notice::Notice;
 use crate::owners::refuse_others;
 use crate::prepare::{Prepared, prepare};
 use crate::queues::StartLater;
-use crate::settings::Engine;
 use crate::worktrees;
 use check::Checked;
 use ostler_core::SCHEMA;

@@ -1,8 +1,8 @@
 //! Looks again at a few sessions of a list, in the same way as a list.
 
 use super::{Listed, look_at};
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Place, SessionsDir};
 use ostler_view::overview::Overview;

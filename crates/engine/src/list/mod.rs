@@ -9,9 +9,9 @@ mod filter;
 pub use again::look_again;
 pub use filter::{Filter, STATES, Sort};
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::queues::Places;
-use crate::settings::Engine;
 use filter::Order;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;

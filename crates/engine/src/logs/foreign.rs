@@ -2,8 +2,8 @@
 
 use super::Piece;
 use crate::adopt::locate;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::settings::Engine;
 use ostler_agents::recorded::{Reading, Recorded, What};
 use ostler_view::conversation::Item;
 use rustix::fs::{Mode, OFlags};

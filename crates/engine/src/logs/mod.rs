@@ -21,8 +21,8 @@ pub use json::{ItemObject, to_json};
 pub use refusal::{LogRefusal, Untimed};
 pub use whole::end_of_whole;
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use drawn::Drawn;
 use follow::Following;
 use jiff::Timestamp;

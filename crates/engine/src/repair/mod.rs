@@ -12,10 +12,10 @@ pub(crate) mod target;
 
 pub use request::{End, Remedy, Repair, Repaired, Step};
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::foreign::{self, ConversationOwner};
 use crate::notice::Notice;
-use crate::settings::Engine;
 use file::Looked;
 use ostler_agents::repair::Format;
 use ostler_core::event::{Entry, Event};

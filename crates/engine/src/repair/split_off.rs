@@ -1,10 +1,10 @@
 //! A conversation that was moved out of another one's transcript becomes a session of its own. It has ended, its parent
 //! is recorded, and it can be resumed with the rights of the original session.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::foreign_outcome::of_past;
 use crate::prepare::prepare;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome};
 use ostler_core::record::Session;

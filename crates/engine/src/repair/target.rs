@@ -1,8 +1,8 @@
 //! Which transcript is meant: a session of ours, a file, or the agent's own id of a conversation.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::foreign::{self, stored};
-use crate::settings::Engine;
 use ostler_agents::repair::Format;
 use ostler_core::view::View;
 use ostler_view::proof::find_transcript_with;

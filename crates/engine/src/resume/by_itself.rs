@@ -6,13 +6,13 @@
 
 use super::transcript;
 use crate::config::Config;
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::notice::Notice;
 use crate::orphans;
 use crate::owners::first_other;
 use crate::repair;
-use crate::settings::Engine;
 use ostler_core::limits::counted;
 use ostler_keeper::keeper::helper_process::Given;
 use ostler_keeper::keeper::preparing::{Answer, Other, Repaired};

@@ -13,6 +13,7 @@ mod transcript;
 
 pub use refusal::{ForkRefusal, ResumeRefusal};
 
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::launch::{COMMAND, Launched};
@@ -26,7 +27,6 @@ use crate::repair;
 use crate::request::{self, Answered};
 use crate::rules::{Asked, For};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::worktrees;
 use ostler_core::event::Event;
 use ostler_core::record::{Mode, RequestKind, Session};

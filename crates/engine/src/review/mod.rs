@@ -8,12 +8,12 @@
 
 mod prompt;
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::{COMMAND, Launch, Relative};
 use crate::notice::Notice;
 use crate::queues::StartLater;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::wait::{Until, Wait};
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;

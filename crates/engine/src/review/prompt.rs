@@ -1,8 +1,8 @@
 //! The prompt of an agent that reviews the work of a session.
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::handover::{Said, beginning, digest};
-use crate::settings::Engine;
 use ostler_core::worktree::Worktree;
 use ostler_git::changes::Changes;
 use ostler_store::home::Place;

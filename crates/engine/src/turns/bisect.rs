@@ -1,10 +1,10 @@
 //! Which turn broke it: a check is run with the files as they were after some of the turns, in a folder of its own.
 
 use super::{Opened, Snapshot, store_folder};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::purge::Purge;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::worktrees::FailedCheck;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;

@@ -1,10 +1,10 @@
 //! What a turn changed, and what a session without a worktree has changed since it began.
 
 use super::{Opened, TAKES};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::notice::Notice;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_git::turns::Bounds;
 use ostler_store::home::Place;
 use ostler_store::progress;

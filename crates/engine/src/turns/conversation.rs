@@ -4,13 +4,13 @@
 //! The copy is made of the agent's own transcript: its lines up to the prompt of the next turn, under an id of its own.
 //! This needs an agent that stores a conversation in one file and reads any such file; other agents are refused.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::foreign_outcome::of_past;
 use crate::launch::Launched;
 use crate::prepare::prepare;
 use crate::resume::ForkRefusal;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use jiff::Timestamp;
 use ostler_agents::recorded::{Recording, What};
 use ostler_core::event::{Entry, Event};

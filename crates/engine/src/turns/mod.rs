@@ -16,10 +16,10 @@ pub use bisect::{Bisected, Checked};
 pub use ostler_core::turns::{History, Skipped, Snapshot};
 pub use rewind::{Rewind, Rewound};
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::COMMAND;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_git::git::Git;

@@ -5,10 +5,10 @@
 //! rewind that is repeated after it was killed still knows the files from before the first attempt.
 
 use super::{Opened, TAKES};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::Launched;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::turns::{Entry, Snapshot, What};
 use ostler_core::view::Phase;
 use ostler_git::GitError;

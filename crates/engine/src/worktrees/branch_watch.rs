@@ -1,7 +1,7 @@
 //! Watching a branch for moves: git replaces the file of the branch, or the file of all packed branches.
 
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_git::repository::Repository;
 use ostler_sys::notify::Watcher;

@@ -1,11 +1,11 @@
 //! A check: a command that has to succeed in a tree. It is a session like any other, so it is listed, logged and can be
 //! stopped, and nothing that it has started outlives it.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::{COMMAND, Launch};
 use crate::purge::Purge;
 use crate::session_watch::SessionWatch;
-use crate::settings::Engine;
 use crate::stop::{Stop, StopHow};
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Kind, Outcome};

@@ -2,9 +2,9 @@
 
 use super::check::FailedCheck;
 use super::{CHANGING, How, hold};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::view::{Phase, View};
 use ostler_core::worktree::Worktree;

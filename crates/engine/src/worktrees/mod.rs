@@ -21,11 +21,11 @@ pub use ostler_git::loss::Loss;
 pub use ostler_git::{GitError, repository::Repository};
 pub use upkeep::{Collected, Kept, Tree};
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::prepare::check_installed;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::comparison::Lines;
 use ostler_core::record::Session;
 use ostler_core::view::View;

@@ -1,11 +1,11 @@
 //! Sessions that work in one tree: each sees the other's changes, and may overwrite them.
 
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::launch::COMMAND;
 use crate::list::{Listed, list};
 use crate::notice::Notice;
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use ostler_core::record::Session;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Which worktrees of sessions there are, and removing them without losing work.
 
 use super::{BEGINNING, CHANGING, hold};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::list::{Listed, list};
 use crate::session_ref::SessionRef;
-use crate::settings::Engine;
 use crate::turns::wait_for_snapshots_of;
 use ostler_core::view::View;
 use ostler_git::GitError;

@@ -115,6 +115,11 @@ impl Agent {
             // time of a turn: claude 0.39 s instead of 0.44, opencode 1.35 instead of 1.62 (medians of 5).
             set("BUN_JSC_useDFGJIT", "0");
         }
+        if matches!(self, Agent::Gemini | Agent::Qwen | Agent::ClaudeAcp) {
+            // Node keeps there what it has compiled, for the next start of the same version. Processor time of a turn:
+            // gemini 0.69 s instead of 0.83, qwen 0.71 instead of 0.86 (medians of 5).
+            set("NODE_COMPILE_CACHE", &text(&folder().join("node-compile-cache")));
+        }
         match self {
             Agent::Claude | Agent::ClaudeAcp => {
                 set("ANTHROPIC_BASE_URL", url);

@@ -2,6 +2,7 @@
 //! workspace, because that needs our own emulator; see dev/pictures.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Result, bail};
 
@@ -14,12 +15,12 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     become_subreaper()?;
     workspace::run_visibly(workspace::cargo().args(["build", "--package", "ostler"]))?;
-    draw(&workspace::root().join("docs/pictures"))
+    draw(workspace::cargo, &workspace::root().join("docs/pictures"))
 }
 
-/// Draws all pictures, with the program that was built last.
-pub fn draw(folder: &Path) -> Result<()> {
-    let mut artist = workspace::cargo();
+/// Draws all pictures, with the program that was built last, by this cargo.
+pub fn draw(cargo: fn() -> Command, folder: &Path) -> Result<()> {
+    let mut artist = cargo();
     artist.args(["run", "--quiet", "--package", "ostler-pictures", "--"]);
     artist.arg(workspace::target().join("debug/ostler")).arg(folder);
     workspace::run_visibly(&mut artist)

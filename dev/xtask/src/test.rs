@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::processes::{Baseline, become_subreaper, is_childless};
 use crate::{apt, pictures, proven, workspace};
@@ -66,6 +66,9 @@ const CORE_PROMISES: [&str; 7] = [
 /// every other choice of packages would build most of them again.
 const EVERYTHING: [&str; 3] = ["build", "--workspace", "--all-targets"];
 
+/// Cargo with the lints or without: each builds for itself.
+type Cargo = fn() -> Command;
+
 pub fn run(arguments: &[String]) -> Result<()> {
     let quick = match arguments {
         [] => false,
@@ -90,17 +93,17 @@ pub fn run(arguments: &[String]) -> Result<()> {
             false
         }
     };
-    check(cargo(["fmt", "--all", "--check"]));
+    check(workspace::run_visibly(workspace::cargo().args(["fmt", "--all", "--check"])));
     check(licences_and_advisories());
-    for result in lints_and_real_agents()? {
-        check(result);
-    }
-    if check(cargo(EVERYTHING)) {
+    let [built, agents] = build_and_real_agents()?;
+    check(agents);
+    let cargo = if check(built) { Some(workspace::linting_cargo as Cargo) } else { build_without_lints() };
+    if let Some(cargo) = cargo {
         // Checks only that they can be made: people look at what they show.
-        check(pictures::draw(&workspace::target().join("pictures")));
+        check(pictures::draw(cargo, &workspace::target().join("pictures")));
         let before = Baseline::now()?;
         let proven = proven::begin()?;
-        let passed = check(tests(&proven));
+        let passed = check(tests(cargo, &proven));
         check(nothing_outlives(&before));
         if passed {
             check(proven::conclude(&proven));
@@ -114,21 +117,21 @@ pub fn run(arguments: &[String]) -> Result<()> {
     bail!("{} failed:\n  {}", if failed.len() == 1 { "a check" } else { "checks" }, failed.join("\n  "));
 }
 
-fn cargo<const N: usize>(arguments: [&str; N]) -> Result<()> {
-    workspace::run_visibly(workspace::cargo().args(arguments))
-}
-
-/// The lints, and meanwhile the agents that tests start: these are downloaded, which needs no processor.
-fn lints_and_real_agents() -> Result<Vec<Result<()>>> {
-    let mut lints = workspace::cargo();
-    lints.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+/// Builds everything, with the lints. Meanwhile the agents that tests start are downloaded, which needs no processor.
+fn build_and_real_agents() -> Result<[Result<()>; 2]> {
+    let mut build = workspace::linting_cargo();
+    // After a lint has failed, the other packages are still read.
+    build.args(EVERYTHING).arg("--keep-going");
     let mut agents = Command::new(std::env::current_exe()?);
     agents.arg("agents");
-    let mut results = workspace::run_together(vec![lints, agents], 2, &workspace::target().join("test-output"))?;
-    if let Some(agents) = results.pop() {
-        results.push(unless_optional(agents));
-    }
-    Ok(results)
+    let results = workspace::run_together(vec![build, agents], 2, &workspace::target().join("test-output"))?;
+    let [built, agents] = <[_; 2]>::try_from(results).map_err(|_| anyhow!("two commands have two results"))?;
+    Ok([built, unless_optional(agents)])
+}
+
+/// Where only a lint has failed, the tests can still run.
+fn build_without_lints() -> Option<Cargo> {
+    workspace::run_visibly(workspace::cargo().args(EVERYTHING)).is_ok().then_some(workspace::cargo)
 }
 
 /// Where the agents cannot be installed, the tests that need them report that they were left out. On a build machine that
@@ -147,7 +150,7 @@ fn licences_and_advisories() -> Result<()> {
     let mut asked = workspace::cargo();
     asked.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
     if asked.status().is_ok_and(|status| status.success()) {
-        return cargo(["deny", "check"]);
+        return workspace::run_visibly(workspace::cargo().args(["deny", "check"]));
     }
     eprintln!("\nleft out: cargo deny check (cargo install cargo-deny)");
     Ok(())
@@ -158,14 +161,14 @@ fn quickly() -> Result<()> {
     let before = Baseline::now()?;
     let home = empty_home()?;
     // `cargo test` with named tests builds the examples as tests, under another name; the tests start the examples.
-    cargo(["build", "--workspace", "--bins", "--examples"])?;
+    workspace::run_visibly(workspace::cargo().args(["build", "--workspace", "--bins", "--examples"]))?;
     let mut promises = program_arguments("promises", 2);
     promises.extend(CORE_PROMISES.map(str::to_owned));
     let mut passed = together(vec![
-        cargo_test(&home, &promises),
-        cargo_test(&home, &["--lib", "--bins"]),
-        cargo_test(&home, &program_arguments("attach", 4)),
-        cargo_test(&home, &program_arguments("choosing", 2)),
+        cargo_test(workspace::cargo, &home, &promises),
+        cargo_test(workspace::cargo, &home, &["--lib", "--bins"]),
+        cargo_test(workspace::cargo, &home, &program_arguments("attach", 4)),
+        cargo_test(workspace::cargo, &home, &program_arguments("choosing", 2)),
     ])?;
     passed.push(nothing_outlives(&before));
     passed.into_iter().collect::<Result<()>>()?;
@@ -174,7 +177,7 @@ fn quickly() -> Result<()> {
 }
 
 /// All tests; those against real agents note in `proven` what they have proven.
-fn tests(proven: &Path) -> Result<()> {
+fn tests(cargo: Cargo, proven: &Path) -> Result<()> {
     let home = empty_home()?;
     let noting = |mut command: Command| {
         command.env(proven::VARIABLE, proven);
@@ -189,12 +192,14 @@ fn tests(proven: &Path) -> Result<()> {
             of_program.push((name, 1));
         }
     }
-    let mut commands: Vec<Command> =
-        of_program.iter().map(|(name, per_core)| cargo_test(&home, &program_arguments(name, *per_core))).collect();
-    commands.insert(1, cargo_test(&home, &of_parts));
-    commands.push(cargo_test(&home, &["--doc"]));
+    let mut commands: Vec<Command> = of_program
+        .iter()
+        .map(|(name, per_core)| cargo_test(cargo, &home, &program_arguments(name, *per_core)))
+        .collect();
+    commands.insert(1, cargo_test(cargo, &home, &of_parts));
+    commands.push(cargo_test(cargo, &home, &["--doc"]));
     let mut passed = together(commands.into_iter().map(noting).collect())?;
-    passed.push(workspace::run_visibly(&mut noting(cargo_test(&home, &program_arguments(AGENTS.0, AGENTS.1)))));
+    passed.push(workspace::run_visibly(&mut noting(cargo_test(cargo, &home, &program_arguments(AGENTS.0, AGENTS.1)))));
     // Each of them ran, so that one run shows all that fails.
     let failed: Vec<String> = passed.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n  ")) }
@@ -248,8 +253,8 @@ fn tests_of(package: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn cargo_test(home: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = workspace::cargo();
+fn cargo_test(cargo: Cargo, home: &Path, arguments: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]).args(arguments);
     clean_environment(&mut command, home);
     command

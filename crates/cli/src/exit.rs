@@ -227,6 +227,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::AlreadyArchived { session } | Error::NotArchived { session } => {
             (Code::Failed, format!("see ostler show {}", session.id))
         }
+        Error::AnotherIsArchived { .. } => (Code::Failed, "one of the two is a copy: move it away".to_owned()),
         Error::StartedAgain { id } => (Code::Failed, format!("stop it first: ostler stop {id}")),
         Error::DamagedForArchive { id, .. } => {
             (Code::Ours, format!("a damaged session cannot be archived, delete it with: ostler purge {id}"))

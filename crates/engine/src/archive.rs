@@ -57,10 +57,22 @@ impl Engine {
                 let session = SessionRef::at(&place);
                 return Archiving { place, asked: Err(Error::AlreadyArchived { session }) };
             }
-            let asked = self.ask_to_stop(place.clone(), &stop).map_err(|error| about(&place, error));
+            let asked = self.has_place_in_archive(&place).and_then(|()| self.ask_to_stop(place.clone(), &stop));
+            let asked = asked.map_err(|error| about(&place, error));
             Archiving { place, asked }
         };
         places.into_iter().map(ask).collect()
+    }
+
+    /// A session that cannot be archived is not stopped for it.
+    fn has_place_in_archive(&self, place: &Place) -> Result<()> {
+        match self.home.archived_place_of(place.id)? {
+            // Otherwise another command has archived it just now.
+            Some(archived) if place.path.is_dir() => {
+                Err(Error::AnotherIsArchived { id: place.id, archived: archived.path })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Waits until a session has ended, and archives it.

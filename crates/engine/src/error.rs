@@ -208,6 +208,8 @@ pub enum Error {
     ProcessLeft { id: SessionId, damage: String },
     #[error("{session} is already archived")]
     AlreadyArchived { session: SessionRef },
+    #[error("the archive contains another session with the id {id}: {}", .archived.display())]
+    AnotherIsArchived { id: SessionId, archived: PathBuf },
     #[error("{session} is not archived")]
     NotArchived { session: SessionRef },
     #[error("{id} was just started again")]

@@ -320,6 +320,11 @@ impl Home {
         if live.path.is_dir() {
             return Ok(Some(live));
         }
+        self.archived_place_of(id)
+    }
+
+    /// Where a session is in the archive, if it is there.
+    pub fn archived_place_of(&self, id: SessionId) -> Result<Option<Place>, StoreError> {
         let archive = self.archive();
         let mut places = self.month_names()?.into_iter().map(|month| archive.join(month).join(id.as_str()));
         Ok(places.find(|path| path.is_dir() || path.is_file()).map(|path| Place { id, path, archived: true }))

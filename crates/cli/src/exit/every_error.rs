@@ -207,6 +207,10 @@ fn of_the_engine() -> Vec<Error> {
         Error::HelpersDoNotEndIt { id: id(), damage: text("session.json is missing") },
         Error::ProcessLeft { id: id(), damage: text("session.json is missing") },
         Error::AlreadyArchived { session: session() },
+        Error::AnotherIsArchived {
+            id: id(),
+            archived: "/home/ada/.local/state/ostler/archive/2026-11/k3v9p2qa".into(),
+        },
         Error::NotArchived { session: session() },
         Error::StartedAgain { id: id() },
         Error::DamagedForArchive { id: id(), damage: text("session.json is missing") },

@@ -5,7 +5,7 @@ use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{ProcessKind, Session};
+use ostler_testkit::{ProcessKind, Session, patience};
 
 const DIALOG: &str = "Stop and wait for limit to reset";
 
@@ -153,6 +153,46 @@ fn a_dialog_that_a_person_has_opened_is_not_answered_by_a_message() {
     seen.retain(|message| !message.starts_with("<command-name>/model"));
     assert_eq!(seen, ["say hello", "say after it"]);
     fixture.proves("terminal: a dialog is not answered by a message, which waits and says why");
+}
+
+/// A busy claude writes into its record some time after it has opened a dialog.
+#[test]
+fn a_message_that_was_typed_into_a_dialog_is_taken_back_and_typed_again() {
+    let Some(fixture) = subscribed() else { return };
+    let session = in_a_terminal(&fixture, &[], "say hello");
+    until_turns(&session, 1);
+    let pid = session.recorded(ProcessKind::Agent).unwrap().pid();
+    let record = fixture.harness.root().join(format!("home/.claude/sessions/{pid}.json"));
+    let written = |words: &str| {
+        patience::until(&format!("the record has {words}"), &[record.parent().unwrap()], || {
+            std::fs::read_to_string(&record).ok().filter(|text| text.contains(words))
+        })
+    };
+    let typed = || std::fs::read_to_string(session.run_file("in")).unwrap();
+    let idle = written("\"idle\"");
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
+    person.sees("for shortcuts");
+    person.types(b"/model");
+    person.sees("/model");
+    person.types(b"\r");
+    person.sees("Esc to cancel");
+    let open = written("dialog open");
+    std::fs::write(&record, idle).unwrap();
+    fixture.harness.run(&["send", session.id(), "say after it"]).exits(0);
+    session.until("the text is typed", || typed().contains("say after it").then_some(()));
+    std::fs::write(&record, open).unwrap();
+    let view = session.until_look("the reason for the wait is shown", |view| view.message_waits.is_some());
+    assert_eq!((view.queued, typed().contains("say after it\u{1b}[201~\r")), (1, false));
+    let before = session.kill(ProcessKind::Keeper);
+    session.replaced(ProcessKind::Keeper, &before);
+    person.types(b"\x1b");
+    until_turns(&session, 2);
+    person.types(b"\x1c");
+    person.is_left_with(0);
+    session.stop();
+    let mut seen = fixture.seen();
+    seen.retain(|message| !message.starts_with("<command-name>/model"));
+    assert_eq!(seen, ["say hello", "say after it"]);
 }
 
 #[test]

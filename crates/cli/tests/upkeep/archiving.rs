@@ -1,6 +1,7 @@
 //! An archived session is not listed any more, can still be read, and is restored as it was.
 
 use crate::harness;
+use ostler_core::view::Phase;
 use ostler_testkit::{Harness, ProcessKind, Session};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -243,6 +244,20 @@ fn a_running_session_is_ended_properly_before_it_is_archived() {
     );
     assert_eq!(command.show().outcome().kind, "stopped");
     assert!(command.show().outcome().cause.contains("archive"));
+}
+
+#[test]
+fn a_session_that_cannot_be_archived_is_not_stopped() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "say hello"]);
+    session.until_look("it has answered", |view| view.turns == 1 && view.state == Phase::Idle);
+    let copy = harness.home().join("archive/2026-11").join(session.id());
+    std::fs::create_dir_all(&copy).unwrap();
+    let output = harness.run(&["archive", session.id()]).exits(1);
+    assert!(output.complaint().contains(copy.to_str().unwrap()), "{output:?}");
+    assert!(!session.look().ended);
+    std::fs::remove_dir(&copy).unwrap();
+    harness.run(&["archive", session.id()]).exits(0);
 }
 
 #[test]

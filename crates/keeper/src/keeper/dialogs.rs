@@ -2,7 +2,8 @@
 //! the dialog.
 //!
 //! No hook reports a dialog, but the agent's record of its own process does. So the keeper looks at that record before
-//! it types a message. While a dialog is open the message waits, and the reason is shown. The keeper closes only one
+//! it types a message, and once more before it presses return: a busy agent writes that record some time after it has
+//! opened a dialog. While a dialog is open the message waits, and the reason is shown. The keeper closes only one
 //! dialog: the one that the agent opens by itself when a turn has ended at a usage limit. This dialog opens a moment
 //! after the end of the turn is reported, so after such a turn the agent must have been at rest for a while.
 
@@ -48,12 +49,20 @@ impl Keeper {
         Ok(free)
     }
 
+    /// Whether a dialog is open now. Nothing is done about it.
+    pub(super) fn shows_dialog(&self) -> bool {
+        self.record.plan.channel == Channel::Tty(Tty::Hooks)
+            && self.doing().is_some_and(|doing| doing.what == What::ShowsDialog)
+    }
+
+    fn doing(&self) -> Option<Doing> {
+        let path = self.agent.own_record(self.process.pid(), &|name| std::env::var(name).ok())?;
+        self.agent.doing(&std::fs::read(path).ok()?)
+    }
+
     fn is_at_prompt(&mut self) -> Result<bool, KeeperError> {
-        let path = self.agent.own_record(self.process.pid(), &|name| std::env::var(name).ok());
         // Without a record there is nothing to wait for.
-        let Some(Doing { what, since_ms }) =
-            path.and_then(|path| std::fs::read(path).ok()).and_then(|record| self.agent.doing(&record))
-        else {
+        let Some(Doing { what, since_ms }) = self.doing() else {
             return Ok(true);
         };
         // Measured with the clock that the agent reads, because the record has the agent's own times.

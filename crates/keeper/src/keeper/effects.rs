@@ -3,7 +3,7 @@
 use super::requests::answer_name;
 use super::streams::FULL_DISK_MS;
 use super::tree::{self, Tree};
-use super::typing::KeysToCome;
+use super::typing::{CLEAR_LINE, KeysToCome, attempt_name};
 use super::{About, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles::{self, Handles};
@@ -20,10 +20,6 @@ use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
 use ostler_view::{last_line, write_outcome};
 use rustix::process::Signal;
-
-/// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and the typed text would be
-/// added to it.
-const CLEAR_LINE: &[u8] = b"\x15";
 
 impl Keeper {
     /// Performs effects until none can be performed now.
@@ -146,14 +142,15 @@ impl Keeper {
         let RequestKind::Message { text, .. } = request.kind else {
             return Ok(());
         };
-        let name = format!("message-{}", message.n);
+        let attempt = self.attempt_of(message);
+        let name = attempt_name(message, attempt);
         let bytes = match self.record.plan.mode() {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
                 self.terminal.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.output.end());
                 let last = self.state.last_turn().map(|turn| turn.verdict);
-                let line_is_empty =
-                    self.record.plan.channel != Channel::Tty(Tty::Hooks) || last != Some(Verdict::Interrupted);
+                let line_is_empty = self.record.plan.channel != Channel::Tty(Tty::Hooks)
+                    || last != Some(Verdict::Interrupted) && attempt == 1;
                 if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }
             }
             Mode::Headless => {

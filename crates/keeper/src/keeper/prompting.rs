@@ -11,6 +11,7 @@
 //! prompt does nothing. What was put in, and under which name, is in the run's own files. So a keeper that is killed at
 //! any point here is replaced by one that sees how far the message has come.
 
+use super::typing::{CLEAR_LINE, attempt_name};
 use super::{Keeper, KeeperError};
 use ostler_agents::prompt::Seen;
 use ostler_core::event::Event;
@@ -41,8 +42,6 @@ const TOLD_MS: u64 = 30_000;
 const UNSEEN_MS: u64 = 30_000;
 /// A conversation that has no id after this time is treated as one without an id.
 const NAMED_MS: u64 = 10_000;
-/// Ctrl-U. An agent that was interrupted may have put the last message back into its prompt.
-const CLEAR_LINE: &[u8] = b"\x15";
 
 /// The progress of the message that is being typed, as far as it is not in the files.
 #[derive(Debug, Default)]
@@ -378,13 +377,6 @@ impl Keeper {
 
 pub(super) fn dialog(agent: &str, id: &str) -> String {
     format!("{agent} shows a dialog; answer it: ostler attach {id}")
-}
-
-fn attempt_name(message: Message, attempt: u32) -> String {
-    match attempt {
-        1 => format!("message-{}", message.n),
-        _ => format!("message-{}-{attempt}", message.n),
-    }
 }
 
 /// The name of the return that sends the message.

@@ -3,6 +3,8 @@
 //! has appeared and the screen has come to rest.
 
 use super::{Keeper, KeeperError};
+use ostler_core::event::Event;
+use ostler_core::life::Message;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::Dir;
 use rustix::fs::OFlags;
@@ -25,6 +27,10 @@ const BEGINNING: usize = 40;
 const UNKNOWN_MS: u64 = 1000;
 /// How much of the drawn output is searched for the text.
 const SEARCHED: u64 = 256 * 1024;
+
+/// Ctrl-U. An agent that was interrupted may have put the last message back into its prompt, and the typed text would be
+/// added to it.
+pub(super) const CLEAR_LINE: &[u8] = b"\x15";
 
 /// The end of a message, when its beginning is typed already.
 pub(super) struct KeysToCome {
@@ -125,12 +131,45 @@ impl Keeper {
         if rest.due_ms().is_some_and(|due| now < due) {
             return Ok(false);
         }
+        if let Some(message) = self.state.feeding().filter(|_| self.shows_dialog()) {
+            self.take_back_from_dialog(message)?;
+            return Ok(false);
+        }
         if let Some(rest) = self.terminal.keys_to_come.take() {
             self.put_in(&rest.name, rest.keys)?;
             self.input.pump(&self.handles)?;
         }
         Ok(self.input.is_taken())
     }
+
+    /// The text went to a dialog that had opened before, or is in the prompt behind it. The message waits again. Its
+    /// next attempt begins with an empty line.
+    fn take_back_from_dialog(&mut self, message: Message) -> Result<(), KeeperError> {
+        self.terminal.keys_to_come = None;
+        // In a field of the dialog, this removes the text. That it was put in tells each later keeper that this attempt
+        // is over.
+        self.put_in(&over_name(message, self.attempt_of(message)), CLEAR_LINE.to_vec())?;
+        self.input.pump(&self.handles)?;
+        self.note(Event::Returned { n: message.n, place: message.at })
+    }
+
+    /// Which attempt to type the message this is: one more than were taken back.
+    pub(super) fn attempt_of(&self, message: Message) -> u32 {
+        (1..).take_while(|&attempt| self.input.received(&over_name(message, attempt)) > 0).count() as u32 + 1
+    }
+}
+
+/// The name under which a message is typed.
+pub(super) fn attempt_name(message: Message, attempt: u32) -> String {
+    match attempt {
+        1 => format!("message-{}", message.n),
+        _ => format!("message-{}-{attempt}", message.n),
+    }
+}
+
+/// The name under which the end of an attempt is put in.
+fn over_name(message: Message, attempt: u32) -> String {
+    format!("{}-over", attempt_name(message, attempt))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const MOMENT_MS: usize = 150;
 
 /// Waits for a random time: the moment of the fault has to vary.
 fn moment(random: &mut Random, longest_ms: usize) {
-    patience::readable(&[], Duration::from_millis(random.below(longest_ms) as u64));
+    patience::let_pass(Duration::from_millis(random.below(longest_ms) as u64));
 }
 
 /// Declares beforehand what may be true once the fault is injected.

@@ -95,7 +95,7 @@ impl Killer {
         while self.killed.len() < count {
             // A random moment: that is what is tested.
             let pause = self.below(self.pause_ms);
-            patience::readable(&[], Duration::from_millis(pause));
+            patience::let_pass(Duration::from_millis(pause));
             let mut living = living(harness);
             living.retain(|(one, _)| may(one));
             if living.is_empty() {
@@ -117,7 +117,7 @@ impl Killer {
                     one.together = true;
                 }
                 let pause = self.below(TOGETHER_MS);
-                patience::readable(&[], Duration::from_millis(pause));
+                patience::let_pass(Duration::from_millis(pause));
                 let at = self.below(living.len() as u64) as usize;
                 if let Some((second, process)) = living.get(at)
                     && may(second)

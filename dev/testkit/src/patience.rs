@@ -17,6 +17,12 @@ pub const LIMIT: Duration = Duration::from_secs(180);
 /// Some conditions change no watched folder (a process that exits, a counter in /proc); they are checked this often.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// Lets time pass where no event is waited for: until the moment of a fault, or between two looks of a witness. What a test
+/// asserts must not depend on how much has happened meanwhile.
+pub fn let_pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// Waits until one of these is readable or the time has passed; true when one is.
 pub fn readable(fds: &[BorrowedFd<'_>], time: Duration) -> bool {
     let end = Instant::now() + time;

@@ -27,7 +27,7 @@ fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) -> usize
     let mut during = 0;
     for moment in moments {
         // Not a wait for an event: the kill has to happen at this moment.
-        patience::readable(&[], moment.saturating_sub(start.elapsed()));
+        patience::let_pass(moment.saturating_sub(start.elapsed()));
         during += usize::from(session.look().turns < 3);
         session.kill_the_next(ProcessKind::Keeper);
     }

@@ -36,7 +36,7 @@ enum Looked {
 
 impl Proof {
     /// Watches the place where the conversation is stored. True when it was not watched before: what was written until
-    /// now wakes nobody.
+    /// now is not reported.
     ///
     /// The folder of the transcript is watched, because the file itself may not exist yet. A database is not watched:
     /// it has other conversations too, and each write to them would wake the keeper.

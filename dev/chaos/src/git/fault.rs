@@ -4,7 +4,7 @@ use super::operation::Operation;
 use super::world::{Order, World};
 use crate::random::Random;
 use ostler_sys::process::{Identity, Pidfd};
-use ostler_testkit::Started;
+use ostler_testkit::{Started, patience};
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -89,7 +89,7 @@ impl World {
             Fault::KillOstler => {
                 let started = self.start(operation);
                 let moment = Duration::from_micros(random.below(self.usual(operation)) as u64);
-                std::thread::sleep(moment);
+                patience::let_pass(moment);
                 let injected = kill(started.process());
                 drop(started);
                 injected

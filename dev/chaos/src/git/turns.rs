@@ -88,7 +88,7 @@ impl World {
             // Checked once more after the command has exited: the last snapshot is taken then.
             ended = !started.process().may_live();
             if let Some(process) = self.snapshotting().first() {
-                std::thread::sleep(after);
+                patience::let_pass(after);
                 return kill(process);
             }
         }

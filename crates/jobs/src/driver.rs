@@ -94,6 +94,7 @@ fn drive(kind: &str, kinds: &[(&str, Drive)]) -> Result<End, JobError> {
     let steps = Steps::read(&engine, &place)?;
     let own = Own::new(&engine, &place, ends)?;
     let mut driver = Driver { engine, place, folder, steps, own };
+    driver.print_earlier_lines()?;
     if let Some((succeeded, words)) = driver.noted::<(bool, String)>("end")? {
         driver.progress(&words)?;
         return Ok(End { succeeded, words });
@@ -306,15 +307,23 @@ impl Driver {
         Ok(words)
     }
 
-    /// Reports how far the job is: a line of its log, which `ls` shows as well. A driver that is started again prints
-    /// every line again, because each run has its own log. People and programs that follow the job get each line once.
+    /// Reports how far the job is: a line of its log, which `ls` shows as well. A driver that is started again may take a
+    /// step without the lines that belong to it, so a line is reported before its step is noted as done.
     pub fn progress(&mut self, line: &str) -> Result<(), JobError> {
         let line = line.replace('\n', " ");
-        self.steps.say(&self.engine, &self.place, &line)?;
+        if self.steps.say(&self.engine, &self.place, &line)? { self.print(&line) } else { Ok(()) }
+    }
+
+    /// Each run has its own log, which therefore begins with the lines of the drivers before this one.
+    fn print_earlier_lines(&self) -> Result<(), JobError> {
+        self.engine.job_lines(&self.place)?.iter().try_for_each(|line| self.print(line))
+    }
+
+    fn print(&self, line: &str) -> Result<(), JobError> {
         let printed = std::io::stdout().write_all(format!("{line}\n").as_bytes());
         if printed.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
             // Both helpers were killed, and their replacements have no pipe to read from.
-            self.engine.add_to_job_log(&self.place, &line)?;
+            self.engine.add_to_job_log(&self.place, line)?;
         }
         // Any other error while printing is ignored: the line is in the record.
         Ok(())

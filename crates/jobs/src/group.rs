@@ -130,8 +130,8 @@ pub fn drive(driver: &mut Driver, spec: Group) -> Result<End, JobError> {
             // A member that cannot be started does not keep the others from their work.
             Err(JobError::Engine(error)) => {
                 let words: Started = Some(error.to_string());
-                driver.note(&failed, &words)?;
                 driver.progress(&format!("{} was not started: {error}", member.name))?;
+                driver.note(&failed, &words)?;
             }
             Err(error) => return Err(error),
         }

@@ -61,14 +61,15 @@ impl Steps {
         Ok(())
     }
 
-    /// Notes a progress line. A line that an earlier driver has noted is not noted again.
-    pub fn say(&mut self, engine: &Engine, place: &Place, line: &str) -> Result<(), JobError> {
-        if self.is_new(line) {
+    /// Notes a progress line, unless an earlier driver has noted it. True when it was noted.
+    pub fn say(&mut self, engine: &Engine, place: &Place, line: &str) -> Result<bool, JobError> {
+        let is_new = self.is_new(line);
+        if is_new {
             let step = json!({ "at": ostler_engine::process::now(), LINE: line });
             engine.note_job_step(place, &step)?;
             self.take_in(step);
         }
-        Ok(())
+        Ok(is_new)
     }
 
     /// Whether this driver has now reported the line more often than the record has it.

@@ -23,6 +23,8 @@ cargo xtask test --quick
     unit tests, snapshots and the core promises, in about two minutes
 cargo xtask agents
     the real agents that tests start, pinned in agents/package-lock.json, installed below target/agents
+cargo xtask programs
+    the programs of the system that tests use, with apt-get where that is possible
 cargo xtask record [AGENT…] [--scene NAME]
     what those agents say and write in each scene, recorded anew below recordings/
 cargo xtask pictures
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let done = match arguments.split_first() {
         Some((command, rest)) if command == "test" => test::run(rest),
         Some((command, rest)) if command == "agents" => agents::run(rest),
+        Some((command, rest)) if command == "programs" => test::install_programs(rest),
         Some((command, rest)) if command == "record" => record::run(rest),
         Some((command, rest)) if command == "pictures" => pictures::run(rest),
         Some((command, rest)) if command == "bench" => bench::run(rest),

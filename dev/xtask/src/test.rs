@@ -79,10 +79,6 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if quick {
         return quickly();
     }
-    if let Err(missing) = apt::install_missing(&PROGRAMS) {
-        eprintln!("{missing}; tests that need it will say so");
-    }
-
     // Every check runs, so that one run shows everything that has to be repaired. Only tests without a binary make no
     // sense.
     let mut failed = Vec::new();
@@ -95,7 +91,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     check(workspace::run_visibly(workspace::cargo().args(["fmt", "--all", "--check"])));
     check(licences_and_advisories());
-    let [built, agents] = build_and_real_agents()?;
+    let [built, agents] = build_and_install()?;
     check(agents);
     let cargo = if check(built) { Some(workspace::linting_cargo as Cargo) } else { build_without_lints() };
     if let Some(cargo) = cargo {
@@ -117,16 +113,33 @@ pub fn run(arguments: &[String]) -> Result<()> {
     bail!("{} failed:\n  {}", if failed.len() == 1 { "a check" } else { "checks" }, failed.join("\n  "));
 }
 
-/// Builds everything, with the lints. Meanwhile the agents that tests start are downloaded, which needs no processor.
-fn build_and_real_agents() -> Result<[Result<()>; 2]> {
+/// Builds everything, with the lints. Meanwhile the agents and the programs that tests start are installed: downloads need
+/// no processor.
+fn build_and_install() -> Result<[Result<()>; 2]> {
     let mut build = workspace::linting_cargo();
     // After a lint has failed, the other packages are still read.
     build.args(EVERYTHING).arg("--keep-going");
-    let mut agents = Command::new(std::env::current_exe()?);
-    agents.arg("agents");
-    let results = workspace::run_together(vec![build, agents], 2, &workspace::target().join("test-output"))?;
-    let [built, agents] = <[_; 2]>::try_from(results).map_err(|_| anyhow!("two commands have two results"))?;
+    let ourselves = |command: &str| -> Result<Command> {
+        let mut xtask = Command::new(std::env::current_exe()?);
+        xtask.arg(command);
+        Ok(xtask)
+    };
+    let together = vec![build, ourselves("agents")?, ourselves("programs")?];
+    let results = workspace::run_together(together, 3, &workspace::target().join("test-output"))?;
+    let [built, agents, programs] =
+        <[_; 3]>::try_from(results).map_err(|_| anyhow!("three commands have three results"))?;
+    if programs.is_err() {
+        eprintln!("\ntests that need a missing program will say so");
+    }
     Ok([built, unless_optional(agents)])
+}
+
+/// Installs the programs of the system that tests use.
+pub fn install_programs(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.first() {
+        bail!("`programs` takes no arguments, not even {unknown}");
+    }
+    apt::install_missing(&PROGRAMS).map_err(|missing| anyhow!(missing))
 }
 
 /// Where only a lint has failed, the tests can still run.

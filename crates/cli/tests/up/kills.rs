@@ -99,6 +99,28 @@ fn after_all_its_processes_were_killed_the_same_command_continues() {
 }
 
 #[test]
+fn the_log_of_a_driver_that_was_started_again_begins_with_the_lines_of_the_one_before() {
+    let repo = repo();
+    repo.write(
+        "ostler.toml",
+        "[job.first]\nrun = \"true\"\n[job.slow]\nneeds = [\"first\"]\nrun = \"mkfifo gate; cat gate\"\n",
+    );
+    let id = repo.ostler(&["up", "-d"]).exits(0).stdout.trim().to_owned();
+    patience::until("the gate is there", &[&repo.folder], || repo.folder.join("gate").exists().then_some(()));
+    let session = repo.harness.session(&id);
+    session.until("its progress is noted", || {
+        std::fs::read_to_string(session.path().join("job.jsonl")).unwrap().contains("slow: started as").then_some(())
+    });
+    let before = session.kill(ProcessKind::Agent);
+    session.replaced(ProcessKind::Agent, &before);
+    std::fs::write(repo.folder.join("gate"), "go").unwrap();
+    repo.ostler(&["wait", &id]).exits(0);
+    let logs = repo.ostler(&["logs", &id]).exits(0).stdout;
+    let said: Vec<&str> = logs.lines().map(|line| line.split(" as ").next().unwrap()).collect();
+    assert_eq!(said, ["first: started", "first: succeeded", "slow: started", "slow: succeeded", "2 jobs succeeded"]);
+}
+
+#[test]
 fn helpers_of_the_driver_that_are_killed_together_are_replaced_and_every_job_runs() {
     let repo = repo();
     repo.write(

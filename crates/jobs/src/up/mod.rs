@@ -132,16 +132,16 @@ fn known(
     }
     if let Some(before) = earlier.get(&job.name).filter(|before| before.succeeded && before.version == job.version) {
         let result = Done { earlier: true, ..before.clone() };
-        driver.note(&result_key(&job.name), &result)?;
         driver.progress(&format!("{}: done before", job.name))?;
+        driver.note(&result_key(&job.name), &result)?;
         return Ok(Some(result));
     }
     let failed = |need: &&String| done.get(*need).is_some_and(|need| !need.succeeded);
     if let Some(need) = job.needs.iter().find(failed) {
         let words = format!("not run, because {need} did not succeed");
         let result = Done { skipped: true, words: words.clone(), ..result(job, false) };
-        driver.note(&result_key(&job.name), &result)?;
         driver.progress(&format!("{}: {words}", job.name))?;
+        driver.note(&result_key(&job.name), &result)?;
         return Ok(Some(result));
     }
     Ok(None)
@@ -153,9 +153,9 @@ fn result(job: &Planned, succeeded: bool) -> Done {
 }
 
 fn finish(driver: &mut Driver, job: &Planned, result: Done, done: &mut BTreeMap<String, Done>) -> Result<(), JobError> {
-    driver.note(&result_key(&job.name), &result)?;
     let how = if result.succeeded || result.words.starts_with("failed") { "" } else { "failed: " };
     driver.progress(&format!("{}: {how}{}", job.name, result.words))?;
+    driver.note(&result_key(&job.name), &result)?;
     done.insert(job.name.clone(), result);
     Ok(())
 }

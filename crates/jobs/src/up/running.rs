@@ -95,8 +95,8 @@ impl Running {
     /// What follows when its session has ended.
     pub fn ended(self, driver: &mut Driver, view: &View, done: &BTreeMap<String, Done>) -> Result<After, JobError> {
         if driver.cut_off(&self.place, view)?.is_some() && self.attempt < ATTEMPTS {
-            driver.note(&killed(&self.job.name, self.attempt), &true)?;
             driver.progress(&interrupted(&self.job.name))?;
+            driver.note(&killed(&self.job.name, self.attempt), &true)?;
             let again = Running::attempt(driver, &self.job, done, self.attempt + 1)?;
             return Ok(After::Again(Box::new(again)));
         }

@@ -8,9 +8,9 @@
 //!
 //! | it waits for | by watching |
 //! | --- | --- |
-//! | other sessions | the processes of those sessions ([`after`]) |
+//! | other sessions | the processes of those sessions ([`after_sessions`]) |
 //! | a time | a timer of the kernel, which follows the clock when that is set |
-//! | a slot of a queue | the session before it, or the slots when it is the first ([`turn`]) |
+//! | a slot of a queue | the session before it, or the slots when it is the first ([`queue_slot`]) |
 //!
 //! While it waits, it starts helpers when both are killed ([`helpers`]).
 //!
@@ -18,15 +18,15 @@
 //! opposite under the same name: the first one counts, so the program of a session that was withdrawn has not run at
 //! all.
 
-mod after;
+mod after_sessions;
 mod helpers;
-mod turn;
+mod queue_slot;
 
 use crate::files::folder_of;
 use crate::handles::{Handles, environment};
 use crate::start::{LOCK_NUMBER, SLOT_NUMBER, WRITER_NUMBER};
 use crate::wire::{self, Call};
-use after::Met;
+use after_sessions::Met;
 use helpers::Helpers;
 use ostler_core::id::SessionId;
 use ostler_core::start_when::{Claim, StartWhen};
@@ -143,7 +143,7 @@ fn wait(folder: &Folder, run: &RunFolder, entry: Option<Place>, helpers: &mut He
     let StartWhen { at, at_ms, after, queue, arrived } = record.start_when.map(|when| *when).unwrap_or_default();
     let home = home_of(folder)?;
     for one in &after {
-        match after::wait_for(&home, one, helpers)? {
+        match after_sessions::wait_for(&home, one, helpers)? {
             Met::Yes => {}
             Met::No { reason, stopped } => return Ok(Waited::Never { reason, stopped }),
         }
@@ -168,7 +168,7 @@ fn wait(folder: &Folder, run: &RunFolder, entry: Option<Place>, helpers: &mut He
             Place { name: joined.name, lock: joined.lock }
         }
     };
-    let slot = turn::wait_for(&opened, &entry.name, &entry.lock, helpers)?;
+    let slot = queue_slot::wait_for(&opened, &entry.name, &entry.lock, helpers)?;
     pause::at(Point::SlotTaken);
     opened.leave(&entry.name)?;
     Ok(Waited::Over(Some(slot)))

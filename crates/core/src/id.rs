@@ -1,6 +1,6 @@
 //! Names of sessions. An id is eight characters of Crockford's base32, in which no two characters look alike, so that
-//! short prefixes are unique and can be read out over a telephone. Every name that becomes part of a path is checked
-//! here first.
+//! short prefixes are unique and can be read out over a telephone. A new id has at least one digit, so that a word of
+//! eight letters can be the name of a session. Every name that becomes part of a path is checked here first.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
@@ -10,6 +10,8 @@ use std::fmt;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 8;
+/// How many of the characters are digits. They are the first.
+const DIGITS: usize = 10;
 /// Which bytes are in the alphabet: a list reads thousands of ids.
 const IN_ALPHABET: [bool; 256] = {
     let mut table = [false; 256];
@@ -26,14 +28,25 @@ const IN_ALPHABET: [bool; 256] = {
 pub struct SessionId([u8; LENGTH]);
 
 impl SessionId {
-    /// Forty random bits as an id.
+    /// Random bits as an id: forty of them, and eight more when these would be letters only.
     #[must_use]
     pub fn from_random(bits: u64) -> SessionId {
         let mut text = [0; LENGTH];
         for (place, character) in text.iter_mut().enumerate() {
             *character = ALPHABET[(bits >> (place * 5)) as usize & 31];
         }
-        SessionId(text)
+        let mut id = SessionId(text);
+        if !id.has_digit() {
+            let (place, digit) = ((bits >> 40) as usize % LENGTH, (bits >> 43) as usize % DIGITS);
+            id.0[place] = ALPHABET[digit];
+        }
+        id
+    }
+
+    /// Whether it has a digit. Older versions made ids without one, which are words in all but meaning.
+    #[must_use]
+    pub fn has_digit(&self) -> bool {
+        self.0.iter().any(u8::is_ascii_digit)
     }
 
     #[must_use]
@@ -189,6 +202,17 @@ mod tests {
     fn every_random_id_reads_back() {
         for bits in [0, u64::MAX, 0x1234_5678_9abc_def0] {
             let id = SessionId::from_random(bits);
+            assert_eq!(SessionId::parse(id.as_str()), Some(id));
+        }
+    }
+
+    #[test]
+    fn every_random_id_has_a_digit() {
+        // Eight times the last character of the alphabet, below all values of the bits that choose a digit and its place.
+        let letters = (1_u64 << 40) - 1;
+        for more in 0..1 << 12 {
+            let id = SessionId::from_random(letters | more << 40);
+            assert!(id.has_digit(), "{id}");
             assert_eq!(SessionId::parse(id.as_str()), Some(id));
         }
     }

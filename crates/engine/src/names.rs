@@ -10,7 +10,9 @@ impl Engine {
         if !is_name(name) {
             return Err(Error::NotAName { name: name.to_owned() });
         }
-        if SessionId::parse(name).is_some() {
+        if let Some(id) = SessionId::parse(name)
+            && (id.has_digit() || self.home.place_of(id)?.is_some())
+        {
             return Err(Error::LooksLikeId { name: name.to_owned() });
         }
         match self.home.name_is_taken(name)? {

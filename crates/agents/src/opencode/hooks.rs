@@ -2,7 +2,7 @@
 //! happens to lines of a file, in the shape of its headless output, and here those lines become facts.
 
 use super::output::OpencodeLines;
-use super::saving;
+use super::saved;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::decoder::Decoder;
 use crate::stream_json::detail_of;
@@ -87,7 +87,7 @@ impl Hooks {
             _ if self.turn.as_deref() != Some(session) => {}
             Some("prompted") => {
                 let part = told.part.object();
-                let mark = part.and_then(|part| Some(saving::part_of(part.id.text()?, part.length.count()?)));
+                let mark = part.and_then(|part| Some(saved::part_of(part.id.text()?, part.length.count()?)));
                 self.lines.remember(mark);
             }
             Some("asked") => facts.extend(told.ask.object().and_then(asked).map(Fact::Asked)),
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(facts[..2], [Fact::Native { id: "ses_1".to_owned() }, Fact::TurnStarted]);
         let [end] = ended(&facts)[..] else { unreachable!("{facts:?}") };
         assert_eq!((end.verdict, end.text.as_deref()), (Verdict::Succeeded, Some("done")));
-        let marks = [saving::part_of("prt_0", 3), saving::text("prt_1", "done"), saving::part("prt_2")];
+        let marks = [saved::part_of("prt_0", 3), saved::text("prt_1", "done"), saved::part("prt_2")];
         assert_eq!((&end.messages[..], end.tokens.unwrap().input), (&marks[..], 7));
     }
 

@@ -6,7 +6,7 @@ mod installed;
 mod output;
 mod ownership;
 mod recorded;
-mod saving;
+mod saved;
 mod screen;
 mod stored;
 
@@ -161,10 +161,10 @@ impl Transcript for Opencode {
 impl Saved for Opencode {
     /// The text itself: opencode's own id of a prompt is not in its output.
     fn mark(&self, _id: &str, text: &str) -> String {
-        saving::prompt(text)
+        saved::prompt(text)
     }
 
     fn remove_found_in_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
-        saving::remove_found(row, wanted);
+        saved::remove_found(row, wanted);
     }
 }

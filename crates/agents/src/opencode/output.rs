@@ -1,6 +1,6 @@
 //! What opencode prints with `--format json`, line by line.
 
-use super::saving;
+use super::saved;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::decoder::{Decoder, explained};
 use crate::shared_fields;
@@ -174,12 +174,12 @@ impl OpencodeLines {
             // answer.
             "text" if part.synthetic.flag() == Some(true) => self.text = None,
             "text" => {
-                self.remember(part.id.text().map(|id| saving::text(id, part.text.text().unwrap_or_default())));
+                self.remember(part.id.text().map(|id| saved::text(id, part.text.text().unwrap_or_default())));
                 self.text = Some(part.text.text_or_empty());
                 facts.push(Fact::Said { text: part.text.text_or_empty() });
             }
             "tool_use" => {
-                self.remember(part.id.text().map(saving::part));
+                self.remember(part.id.text().map(saved::part));
                 let none = ToolState::default();
                 let state = part.state.object().unwrap_or(&none);
                 self.refusal = state.error.text().map(str::to_owned);
@@ -195,7 +195,7 @@ impl OpencodeLines {
                 });
             }
             "step_finish" => {
-                self.remember(part.id.text().map(saving::part));
+                self.remember(part.id.text().map(saved::part));
                 if let Some(used) = part.tokens.object() {
                     *self.tokens.get_or_insert_default() += used.tokens();
                 }
@@ -229,7 +229,7 @@ mod tests {
         decoder.line(text("b", "Continue", r#","synthetic":true"#).as_bytes(), &mut facts);
         assert_eq!(facts, [Fact::Said { text: "summary".to_owned() }]);
         let marks = decoder.messages_so_far();
-        assert_eq!(marks, [saving::text("a", "summary")]);
+        assert_eq!(marks, [saved::text("a", "summary")]);
         let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None);
         assert_eq!((end.verdict, end.text), (Verdict::Failed, None));
     }

@@ -60,3 +60,12 @@ fn a_name_that_is_taken_or_invalid_is_refused() {
     first.stop();
     second.stop();
 }
+
+#[test]
+fn a_word_of_eight_letters_is_a_name() {
+    let harness = harness();
+    let session = harness.detach(&["--name", "research", "--", "true"]);
+    harness.run(&["wait", "research"]).exits(0);
+    harness.run(&["rename", "research", "rehearse"]).exits(0);
+    is_called(&harness, &session, "rehearse", "research");
+}

@@ -69,3 +69,17 @@ fn a_turn_can_be_interrupted_right_after_the_launch() {
         session.stop();
     }
 }
+
+#[test]
+fn a_session_that_was_killed_while_it_asked_asks_nothing() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "ask push"]);
+    session.until_look("it asks", |view| view.state == Phase::Asking && view.asking.is_some());
+    session.kill_together(&[ProcessKind::Agent, ProcessKind::Keeper, ProcessKind::Holder]);
+    let lost: View = serde_json::from_str(&harness.run(&["show", "--json", session.id()]).exits(0).stdout).unwrap();
+    assert_eq!((lost.state, &lost.asking), (Phase::Ended, &None));
+    assert_eq!(lost.outcome.map(|outcome| outcome.kind), Some(Kind::Lost));
+    let refused = harness.run(&["answer", session.id(), "--allow"]).exits(1).stderr;
+    assert!(refused.contains("is not asking anything"), "{refused}");
+    harness.run(&["wait", session.id()]).exits(5);
+}

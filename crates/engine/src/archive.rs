@@ -18,7 +18,7 @@ use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
 use ostler_store::{archive_file, archived, checkpoints, ended};
 use ostler_sys::clock;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_view::look;
 use std::path::Path;
 use std::time::Duration;
@@ -135,9 +135,9 @@ impl Engine {
         ended::forget_in_month(self.home.root(), &month, id)?;
         // The name of the month's folder has to be on the disk, too, before a session is moved into it.
         self.home.open_or_make(&archive)?.sync()?;
-        pause::at(Point::ArchiveNoted);
+        pause_points::at(Point::ArchiveNoted);
         still.rename(&into, id.as_str())?;
-        pause::at(Point::ArchiveMoved);
+        pause_points::at(Point::ArchiveMoved);
         // The session is archived in either form: when it cannot be packed now, it is read as a folder.
         let _ = archive_file::lock(&archive).and_then(|lock| archive_file::pack(&into, id, &lock));
         Ok(())
@@ -166,7 +166,7 @@ impl Engine {
         let names = self.home.lock_names()?;
         still.rename(&self.home.open_or_make(&self.home.sessions())?, id.as_str())?;
         drop(names);
-        pause::at(Point::RestoreMoved);
+        pause_points::at(Point::RestoreMoved);
         Ok(Restored { alarm, damaged })
     }
 

@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::quantities::{parse_duration, to_the_millisecond};
 use crate::quiesced::{NotQuiesced, Quiesced};
-use crate::units::{parse_duration, to_the_millisecond};
 use jiff::Timestamp;
 use ostler_agents::recorded::What;
 use ostler_core::fact::Fact;

@@ -9,7 +9,7 @@ mod queues;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::units::{parse_duration, parse_size};
+use crate::quantities::{parse_duration, parse_size};
 pub use mistakes::Mistake;
 use ostler_core::limits::{Limits, OutputBounds};
 use ostler_core::rules::Rules;

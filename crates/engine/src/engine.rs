@@ -9,7 +9,7 @@ use crate::session_ref::SessionRef;
 use crate::suggest::nearest;
 use ostler_core::id::{Selector, SessionId, is_name};
 use ostler_core::record::{Request, RequestKind};
-use ostler_keeper::launcher::Launcher;
+use ostler_keeper::launcher_process::Launcher;
 use ostler_store::home::{Home, NotFound, Place};
 use ostler_sys::clock;
 use ostler_sys::threads::each_in_parallel;

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::units::parse_size;
+use crate::quantities::parse_size;
 use ostler_core::id::SessionId;
 use ostler_core::limits::Limits;
 use serde::Deserialize;

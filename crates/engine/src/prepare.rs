@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use ostler_agents::installed::is_nesting_mark;
 use ostler_agents::launch::Launching;
 use ostler_core::record::{Mode, Session};
-use ostler_keeper::program;
+use ostler_keeper::agent_program;
 use ostler_store::RunRecord;
 use ostler_view::proof::find_transcript_with;
 use std::ffi::CString;
@@ -45,7 +45,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
         folder: &folder.to_string_lossy(),
         file: &|name| std::fs::read_to_string(Path::new(&session.cwd).join(name)).ok(),
         knows: &|option| {
-            let found = program::resolve_on(path.as_deref(), agent, agent.name());
+            let found = agent_program::resolve_on(path.as_deref(), agent, agent.name());
             crate::installed::knows_option(&engine.environment, Path::new(&found), option)
         },
     };
@@ -59,7 +59,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
     if let Some(program) = how.argv.first_mut() {
         // The agent behind a protocol may have a launcher of its own.
         let maker = if how.plan.opens() { ostler_agents::acp::behind(program) } else { None };
-        *program = program::resolve_on(path.as_deref(), maker.unwrap_or(agent), program);
+        *program = agent_program::resolve_on(path.as_deref(), maker.unwrap_or(agent), program);
     }
     refuse_shared_server(&engine.environment, agent, &how.argv)?;
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
@@ -97,7 +97,7 @@ impl Engine {
 /// Refuses an agent whose program is not installed.
 pub fn check_installed(environment: &Environment, agent: &dyn ostler_agents::Agent) -> Result<()> {
     if let Some(package) = agent.package()
-        && environment.variable("PATH").is_none_or(|path| program::find_on(&path, agent.name()).is_none())
+        && environment.variable("PATH").is_none_or(|path| agent_program::find_on(&path, agent.name()).is_none())
     {
         return Err(Error::NotInstalled { agent: agent.name().to_owned(), package: package.to_owned() });
     }

@@ -8,8 +8,8 @@ use ostler_core::id::SessionId;
 use ostler_core::record::Session;
 use ostler_core::start_when::{After, InQueue, StartWhen};
 use ostler_core::view::View;
+use ostler_keeper::agent_program;
 use ostler_keeper::launch::LaunchError;
-use ostler_keeper::program;
 use ostler_store::RunRecord;
 use ostler_store::home::Home;
 use ostler_store::queue::{Queue, waiting};
@@ -109,7 +109,7 @@ impl Engine {
         let found = if program.contains('/') {
             Path::new(&session.cwd).join(program).exists()
         } else {
-            self.environment.variable("PATH").is_none_or(|path| program::find_on(&path, program).is_some())
+            self.environment.variable("PATH").is_none_or(|path| agent_program::find_on(&path, program).is_some())
         };
         if found {
             return Ok(());

@@ -10,7 +10,7 @@ use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::{inbox, journal};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_sys::socket::{self, PACKET, Packet};
 use ostler_view::look::{Depth, look_to};
@@ -112,7 +112,7 @@ fn write_down(engine: &Engine, place: &Place, view: View, request: &Request) -> 
         // Its keeper accepts requests of its owner only, and the owner could not read what we would write.
         return Err(Error::OtherUser { id: place.id });
     }
-    pause::at(Point::RequestWritten);
+    pause_points::at(Point::RequestWritten);
     inbox::append(&folder, request)?;
     if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, request) }
 }

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::units::parse_duration;
+use crate::quantities::parse_duration;
 use ostler_core::record::Mode;
 use ostler_core::rules::{DEFAULT_TIMES, OnLimit, Restart, Rules};
 use ostler_core::view::View;

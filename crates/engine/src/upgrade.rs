@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::request::reach;
 use crate::session_ref::SessionRef;
 use ostler_keeper::VERSION;
-use ostler_keeper::launcher::Launcher;
+use ostler_keeper::launcher_process::Launcher;
 use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::HelperRecord;
 use ostler_store::home::Place;

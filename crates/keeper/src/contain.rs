@@ -4,7 +4,7 @@
 //! are in force before the program runs, or it does not run.
 
 use crate::scope::Manager;
-use crate::start::NotStarted;
+use crate::start_agent::NotStarted;
 use ostler_core::limits::Limits;
 use ostler_sys::cgroup::bounds::{self, Bounds, Limit, NotBounded};
 use ostler_sys::cgroup::{Base, Group};

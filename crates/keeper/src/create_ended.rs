@@ -10,7 +10,7 @@ use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::{Home, Place, hidden_name};
 use ostler_store::{RunRecord, StoreError};
 use ostler_sys::dir::Dir;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 
 /// Makes the session. `add` puts into its folder what else belongs there. The session is not visible before that is
 /// done, and nothing of it is left when it fails.
@@ -50,8 +50,8 @@ fn make<E: From<StoreError>>(
     add(&folder, &run)?;
     run.publish_outcome(outcome, record)?;
     run.dir().sync().and_then(|()| folder.dir().sync()).map_err(failed)?;
-    pause::at(Point::EndedFilled);
+    pause_points::at(Point::EndedFilled);
     sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)?;
-    pause::at(Point::EndedShown);
+    pause_points::at(Point::EndedShown);
     Ok(sessions.sync().map_err(failed)?)
 }

@@ -20,12 +20,12 @@
 use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};
 use crate::handles::{self, Handles, Helper, environment};
-use crate::start::{self, NotStarted, Seen, Starting};
+use crate::start_agent::{self, NotStarted, Seen, Starting};
 use crate::{KEEPER, replacement_holder};
 use ostler_store::RunRecord;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd, WaitStatus};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::spawn::{StartError, Started};
@@ -86,7 +86,7 @@ fn hold(arguments: &[String]) -> i32 {
     // Exceeding a limit on the size of files is then an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-holder");
-    pause::act_as(Role::Holder);
+    pause_points::act_as(Role::Holder);
     match run(arguments) {
         Ok(()) => 0,
         // Standard error of a helper is not read; a launch is told of errors in another way.
@@ -101,7 +101,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
     let signals = Signals::take(&SIGNALS)?;
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?;
     let run = folder.run(number).map_err(io::Error::other)?;
-    pause::at(Point::HolderEntered);
+    pause_points::at(Point::HolderEntered);
     let line = match handles.copy(LINE)? {
         Some(line) => line,
         None => {
@@ -150,7 +150,7 @@ fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::R
     }
     let me = helper_record()?;
     folder.even_when_full(|| folder.write_holder(&me)).map_err(io::Error::other)?;
-    pause::at(Point::ReplacementEntered);
+    pause_points::at(Point::ReplacementEntered);
     if run.exit().map_err(io::Error::other)?.is_some() {
         return Ok(AgentWatch { process, watch: Watch::Over });
     }
@@ -184,7 +184,7 @@ fn start_further(
     let (session, record, groups) = (folder.session()?, run.record()?, cgroup::base());
     let environment = &with(environment(), &record.variables);
     let starting = Starting { session: &session, folder, run, record, environment, groups: groups.as_ref() };
-    Ok(child(start::start(starting, handles, None, Seen::Kept(keep))?)?)
+    Ok(child(start_agent::start(starting, handles, None, Seen::Kept(keep))?)?)
 }
 
 /// The environment with these variables in it.
@@ -388,7 +388,7 @@ impl Holder {
             if ended.pid == self.agent.process.pid() && matches!(self.agent.watch, Watch::Child) {
                 self.agent_ended(Some(ended.status))?;
                 spawn::collect(ended.pid);
-                pause::at(Point::AgentCollected);
+                pause_points::at(Point::AgentCollected);
             } else {
                 if let Keeping::Alive { child: Some(pid), failed, .. } = &mut self.keeping
                     && *pid == ended.pid
@@ -405,10 +405,10 @@ impl Holder {
     /// Records how the agent ended. When the disk has no room even for that, it is kept in memory until there is room.
     fn agent_ended(&mut self, status: Option<WaitStatus>) -> io::Result<()> {
         self.agent.watch = Watch::Over;
-        pause::at(Point::ExitSeen);
+        pause_points::at(Point::ExitSeen);
         match write_exit(&self.folder, &self.run, status) {
             Ok(()) => {
-                pause::at(Point::ExitWritten);
+                pause_points::at(Point::ExitWritten);
                 self.unwritten = None;
                 control::tell(&self.line, News::Exited)?;
                 if matches!(self.keeping, Keeping::GivenUp { .. }) && !self.unwanted {
@@ -479,10 +479,10 @@ impl Holder {
             match order {
                 Some(Order::CloseInput) => {
                     self.handles.close(handles::STDIN_WRITE);
-                    pause::at(Point::InputClosed);
+                    pause_points::at(Point::InputClosed);
                 }
                 Some(Order::Finish) => {
-                    pause::at(Point::FinishHeard);
+                    pause_points::at(Point::FinishHeard);
                     return Ok(true);
                 }
                 Some(Order::UseBinary) => {
@@ -542,7 +542,7 @@ impl Holder {
         let next = Cell::new(None);
         let keep = |handles: &Handles| {
             next.set(start_next_keeper(handles, run.number).ok());
-            pause::at(Point::NextKeeperStarted);
+            pause_points::at(Point::NextKeeperStarted);
         };
         let process = start_further(&self.folder, &run, &mut self.handles, &keep);
         // When that keeper could not be started, one is started after the keeper that ordered the run has exited.
@@ -551,7 +551,7 @@ impl Holder {
         }
         match process {
             Ok(process) => {
-                pause::at(Point::RunStarted);
+                pause_points::at(Point::RunStarted);
                 self.agent = AgentWatch { process, watch: Watch::Child };
                 self.run = run;
             }
@@ -589,7 +589,7 @@ impl Holder {
         let Keeping::Alive { since_ms, failed, .. } = self.keeping else {
             return;
         };
-        pause::at(Point::KeeperDied);
+        pause_points::at(Point::KeeperDied);
         let now = since_boot_ms();
         let young_ms = if failed { FAILED_YOUNG_MS } else { YOUNG_MS };
         self.deaths = if now.saturating_sub(since_ms) < young_ms { self.deaths + 1 } else { 0 };
@@ -643,6 +643,6 @@ impl Holder {
                 Keeping::Pausing { until_ms: since_boot_ms() + 1000 }
             }
         };
-        pause::at(Point::KeeperReplaced);
+        pause_points::at(Point::KeeperReplaced);
     }
 }

@@ -1,9 +1,9 @@
 //! The client's side of starting a session: makes its folder and lets its run begin. Also starts a replacement for an
 //! agent that has lost both helpers.
 
-use crate::begin::{Beginning, begin};
+use crate::begin_run::{Beginning, begin};
 use crate::handles::{self, Handles, Helper};
-use crate::launcher::{self, Launcher};
+use crate::launcher_process::{self, Launcher};
 use crate::{HOLDER, abandoned, replacement_holder};
 use ostler_core::record::{Request, Session};
 use ostler_store::folder::{After, Folder, RunFolder};
@@ -11,7 +11,7 @@ use ostler_store::home::{Home, Place, hidden_name};
 use ostler_store::{RunRecord, StoreError, inbox, spare_folder};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::spawn::StartError;
 use ostler_sys::{lock, socket, spawn};
@@ -88,7 +88,7 @@ fn check_surroundings() -> Result<(), LaunchError> {
 /// Starts the session. When this returns, the program runs. May be called from any process, and from any thread.
 pub fn launch(home: &Home, launch: Launch<'_>, launcher: &Launcher) -> Result<Place, LaunchError> {
     match launcher.helper()? {
-        Some(program) => launcher::launch_elsewhere(program, home, launch),
+        Some(program) => launcher_process::launch_elsewhere(program, home, launch),
         None => launch_here(home, launch),
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn launch_here(home: &Home, launch: Launch<'_>) -> Result<Place, Laun
     let made = spare_folder::take(&sessions, &hidden)
         .and_then(|taken| if taken { Ok(()) } else { sessions.make_dir(&hidden) });
     made.map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
-    pause::at(Point::FolderMade);
+    pause_points::at(Point::FolderMade);
     let folder = Folder::new(sessions.open_dir(&hidden)?);
     abandoned::hold(&folder)?;
     let mut result = start_hidden(&sessions, &folder, launch);
@@ -129,12 +129,12 @@ fn start_hidden(sessions: &Dir, folder: &Folder, launch: Launch<'_>) -> Result<(
         return Err(io::Error::from(io::ErrorKind::StorageFull).into());
     }
     folder.write_session(launch.session)?;
-    pause::at(Point::SessionWritten);
+    pause_points::at(Point::SessionWritten);
     let run = folder.make_run(launch.run.run)?;
     put_files(&run, launch.files)?;
     for prompt in launch.prompts {
         inbox::append_unnamed(folder, prompt)?;
-        pause::at(Point::PromptKept);
+        pause_points::at(Point::PromptKept);
     }
     begin(Beginning {
         session: launch.session,
@@ -177,7 +177,7 @@ pub struct Resume<'a> {
 /// others get `Ok(false)`. May be called from any process, and from any thread.
 pub fn resume(place: &Place, resume: Resume<'_>, launcher: &Launcher) -> Result<bool, LaunchError> {
     match launcher.helper()? {
-        Some(program) => launcher::resume_elsewhere(program, place, resume),
+        Some(program) => launcher_process::resume_elsewhere(program, place, resume),
         None => resume_here(&place.open()?, resume),
     }
 }
@@ -194,7 +194,7 @@ pub(crate) fn resume_here(folder: &Folder, resume: Resume<'_>) -> Result<bool, L
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    pause::at(Point::RunBegun);
+    pause_points::at(Point::RunBegun);
     let mut started = if folder.has_room()? {
         put_files(&begun, files)?;
         begin(Beginning { session, folder, run: &begun, record, sessions: None, piped: None, environment })

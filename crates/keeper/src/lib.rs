@@ -25,7 +25,8 @@ use ostler_core::limits::OutputBounds;
 use ostler_core::moment::Wanted;
 
 mod abandoned;
-mod begin;
+pub mod agent_program;
+mod begin_run;
 mod contain;
 mod control;
 pub mod create_ended;
@@ -36,11 +37,10 @@ mod hook;
 pub mod keeper;
 mod later;
 pub mod launch;
-pub mod launcher;
-pub mod program;
+pub mod launcher_process;
 mod replacement_holder;
 pub mod scope;
-mod start;
+mod start_agent;
 pub mod wire;
 mod writer_lock;
 
@@ -93,7 +93,7 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
         Some(SNAPSHOT) => Some(keeper::screen_snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::database_query::main(rest)),
         Some(SCREEN) => Some(keeper::prompt_screen::main(rest)),
-        Some(LAUNCH) => Some(launcher::main(rest)),
+        Some(LAUNCH) => Some(launcher_process::main(rest)),
         Some(later::LATER) => Some(later::main(rest)),
         Some(_) | None => None,
     }

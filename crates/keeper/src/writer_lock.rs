@@ -5,7 +5,7 @@
 //! (`keeper::conversation_lock`).
 
 use crate::handles::{self, Handles};
-use crate::start::NotStarted;
+use crate::start_agent::NotStarted;
 use ostler_core::record::Session;
 use ostler_store::RunRecord;
 use ostler_store::folder::Folder;

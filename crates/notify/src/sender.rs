@@ -27,7 +27,7 @@ use ostler_sys::descriptors::{inherited, path_of};
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::Held;
 use ostler_sys::notify::Watcher;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::ready::{self, Interest};
 use rustix::fd::AsFd;
 use std::collections::HashMap;
@@ -64,8 +64,8 @@ enum SenderError {
 #[must_use]
 pub fn main(arguments: &[String], configured: Configured) -> i32 {
     let _ = rustix::thread::set_name(c"ostler-notify");
-    pause::act_as(Role::Sender);
-    pause::at(Point::SenderEntered);
+    pause_points::act_as(Role::Sender);
+    pause_points::at(Point::SenderEntered);
     i32::from(run(arguments, configured).is_err())
 }
 
@@ -79,7 +79,7 @@ fn run(arguments: &[String], configured: Configured) -> Result<(), SenderError> 
     let mut first = held.map(|held| Part::Whole { _held: held });
     // This process must not work in the folder of a session, which may be moved or deleted meanwhile.
     rustix::process::fchdir(spool.dir().as_fd()).map_err(io::Error::from)?;
-    pause::at(Point::MomentSpooled);
+    pause_points::at(Point::MomentSpooled);
     while let Some(part) = first.take().map_or_else(|| Part::take(&spool, configured), |part| Ok(Some(part)))? {
         if part.is_whole() {
             spool.tidy()?;
@@ -90,7 +90,7 @@ fn run(arguments: &[String], configured: Configured) -> Result<(), SenderError> 
             spool.note_rest()?;
         }
         drop(part);
-        pause::at(Point::SenderUnlocked);
+        pause_points::at(Point::SenderUnlocked);
         if !spool.records().iter().any(|record| record.waits_for_any(&ways)) {
             break;
         }
@@ -303,9 +303,9 @@ impl Worker<'_> {
         };
         match sent {
             Ok(_) => {
-                pause::at(Point::MomentSent);
+                pause_points::at(Point::MomentSent);
                 self.note(id, Standing::Sent, tries + 1, None);
-                pause::at(Point::MomentSettled);
+                pause_points::at(Point::MomentSettled);
             }
             Err(NotSent::NotConfigured) => self.note(id, Standing::Dropped, tries, error),
             Err(NotSent::Failed(words)) => {

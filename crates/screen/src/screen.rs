@@ -1,11 +1,11 @@
 //! The state of a terminal after some prefix of a program's output.
 
 use crate::parser::Parser;
-use crate::pieces::{self, Piece};
 use crate::redraw::RESET;
 use crate::row::Row;
 use crate::size::Size;
 use crate::snapshot::{self, DamagedSnapshot};
+use crate::styled_pieces::{self, Piece};
 use crate::terminal::Terminal;
 
 /// What a terminal shows after the bytes it was fed, and the state it needs for the following bytes.
@@ -66,7 +66,7 @@ impl Screen {
 
     /// The visible rows as pieces of one style each, without blanks at their ends.
     pub fn pieces(&self) -> Vec<Vec<Piece>> {
-        self.terminal.shown.rows().map(pieces::of_row).collect()
+        self.terminal.shown.rows().map(styled_pieces::of_row).collect()
     }
 
     /// Row and column of the cursor, counted from 0.

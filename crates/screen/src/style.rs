@@ -4,7 +4,7 @@
 
 use crate::ascii::push;
 use crate::params::Params;
-use crate::pieces::Look;
+use crate::styled_pieces::Look;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

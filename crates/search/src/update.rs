@@ -16,7 +16,7 @@ use crate::unread::Collected;
 use crate::{Progress, rows, sessions};
 use ostler_agents::Variable;
 use ostler_store::home::Home;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use rusqlite::{Connection, Statement, params};
 
 /// How much is collected in memory before it is written to the index, in bytes.
@@ -200,9 +200,9 @@ impl Update<'_> {
             put_words.execute(params![last, passage.words])?;
         }
         drop((put_passage, put_words));
-        pause::at(Point::IndexFilled);
+        pause_points::at(Point::IndexFilled);
         transaction.commit()?;
-        pause::at(Point::IndexWritten);
+        pause_points::at(Point::IndexWritten);
         self.collected = 0;
         Ok(())
     }

@@ -15,7 +15,7 @@ use ostler_core::id::SessionId;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock::{self, Held};
 use ostler_sys::pack::{Builder, Kind, Pack, Packed, stat_of};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use rustix::fs::{FileType, Mode, OFlags, Timespec, Timestamps};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -50,7 +50,7 @@ pub fn pack(month: &Dir, id: SessionId, _lock: &Held) -> Result<bool, StoreError
         month.remove_all(&hidden)?;
         // Synced before it gets its name.
         month.replace(&hidden, &bytes, Sync::Bytes)?;
-        pause::at(Point::PackWritten);
+        pause_points::at(Point::PackWritten);
         let written = month.open_dir_or_link(&hidden)?;
         if !written.pack().is_some_and(|pack| is_same(pack, &folder).unwrap_or(false)) {
             month.remove_all(&hidden)?;
@@ -89,7 +89,7 @@ pub fn unpack(month: &Dir, id: SessionId, _lock: &Held) -> Result<Vec<String>, S
         let folder = month.open_dir(&hidden)?;
         let damaged = pack.damaged_files()?;
         write_all(pack, &damaged, &folder)?;
-        pause::at(Point::Unpacked);
+        pause_points::at(Point::Unpacked);
         take_place(month, id, Point::UnpackExchanged)?;
         Ok(damaged)
     };
@@ -104,7 +104,7 @@ fn take_place(month: &Dir, id: SessionId, point: Point) -> io::Result<bool> {
         return Err(error);
     }
     month.sync()?;
-    pause::at(point);
+    pause_points::at(point);
     month.remove_all(&hidden)?;
     Ok(true)
 }

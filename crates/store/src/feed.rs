@@ -8,7 +8,7 @@
 use crate::StoreError;
 use crate::journal::open_for_append;
 use ostler_sys::dir::Dir;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
@@ -117,7 +117,7 @@ impl Feed {
         self.notes.write_all(&line).map_err(StoreError::io(NOTES))?;
         self.torn = false;
         self.ends.insert(piece.from, piece.at + piece.len);
-        pause::at(Point::PieceNoted);
+        pause_points::at(Point::PieceNoted);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Feed {
                 Err(error) => return Err(StoreError::io("in")(error)),
             }
         }
-        pause::at(Point::PiecePut);
+        pause_points::at(Point::PiecePut);
         Ok(())
     }
 }

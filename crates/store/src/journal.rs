@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use ostler_core::event::{Entry, Event};
 use ostler_core::id::SessionId;
 use ostler_sys::dir::{Dir, Sync};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -181,7 +181,7 @@ impl Journal {
             let _ = self.file.set_len(before);
             return Err(StoreError::io(NAME)(error));
         }
-        pause::at(Point::JournalAppended);
+        pause_points::at(Point::JournalAppended);
         Ok(line.len() as u64)
     }
 
@@ -203,7 +203,7 @@ impl Journal {
     /// Waits until what was appended is on the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.file.sync_data().map_err(StoreError::io(NAME))?;
-        pause::at(Point::JournalSynced);
+        pause_points::at(Point::JournalSynced);
         Ok(())
     }
 }
@@ -225,11 +225,11 @@ pub fn may_have_news(dir: &Dir, since: Timestamp) -> Result<bool, StoreError> {
 pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(), StoreError> {
     let lock = dir.file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|error| StoreError::io(name)(error.into()))?;
-    pause::at(Point::InboxLocked);
+    pause_points::at(Point::InboxLocked);
     let mut file = open_for_append(dir, name)?;
     let before = file.metadata().map_err(StoreError::io(name))?.len();
     let written = file.write_all(line).and_then(|()| {
-        pause::at(Point::InboxWritten);
+        pause_points::at(Point::InboxWritten);
         match sync {
             Sync::Yes | Sync::Bytes => file.sync_data(),
             Sync::No => Ok(()),
@@ -244,7 +244,7 @@ pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(),
         // A synced file whose name is not synced is lost after a power cut.
         dir.sync().map_err(StoreError::io(name))?;
     }
-    pause::at(Point::InboxSynced);
+    pause_points::at(Point::InboxSynced);
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 
 use crate::StoreError;
 use crate::folder::{Folder, RunFolder};
+use crate::growing_file::Pieces;
 use crate::journal;
-use crate::pieces::Pieces;
 use ostler_core::event::Event;
 
 /// A part of what was printed.

@@ -11,7 +11,7 @@
 
 use crate::memory_file;
 use crate::pack::{Kind, Pack};
-use crate::pause::{self, Point};
+use crate::pause_points::{self, Point};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, RawDir, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -182,12 +182,12 @@ impl Dir {
     /// Replaces the file as one step: readers see the old bytes or the new ones.
     pub fn replace(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
         let temporary = self.temporary(name, bytes, sync)?;
-        pause::at(Point::ReplacementWritten);
+        pause_points::at(Point::ReplacementWritten);
         if let Err(error) = rustix::fs::renameat(self.fd()?, temporary.as_str(), self.fd()?, name) {
             self.discard(&temporary);
             return Err(error.into());
         }
-        pause::at(Point::ReplacementNamed);
+        pause_points::at(Point::ReplacementNamed);
         self.settle(sync)
     }
 
@@ -197,11 +197,11 @@ impl Dir {
         // An existing link was left by a process that died and had our pid.
         self.remove(&temporary)?;
         self.link(of, self, &temporary)?;
-        pause::at(Point::ReplacementWritten);
+        pause_points::at(Point::ReplacementWritten);
         let renamed = rustix::fs::renameat(self.fd()?, temporary.as_str(), self.fd()?, name);
         // If both names belong to the same file, the kernel renames neither.
         self.discard(&temporary);
-        pause::at(Point::ReplacementNamed);
+        pause_points::at(Point::ReplacementNamed);
         Ok(renamed?)
     }
 
@@ -209,9 +209,9 @@ impl Dir {
     /// stays.
     pub fn publish_once(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let temporary = self.temporary(name, bytes, Sync::Yes)?;
-        pause::at(Point::PublicationWritten);
+        pause_points::at(Point::PublicationWritten);
         let linked = rustix::fs::linkat(self.fd()?, temporary.as_str(), self.fd()?, name, AtFlags::empty());
-        pause::at(Point::PublicationLinked);
+        pause_points::at(Point::PublicationLinked);
         self.discard(&temporary);
         match linked {
             Ok(()) => self.settle(Sync::Yes).map(|()| true),

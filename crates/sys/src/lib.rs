@@ -27,7 +27,7 @@ pub mod memory_file;
 pub mod mounts;
 pub mod notify;
 pub mod pack;
-pub mod pause;
+pub mod pause_points;
 pub mod piped;
 pub mod pipes;
 pub mod priority;

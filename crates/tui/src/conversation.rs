@@ -5,7 +5,7 @@
 //! below has to be measured.
 
 use crate::entry::{Entry, Returned, Tone, Tool};
-use crate::pieces::Piece;
+use crate::text_pieces::Piece;
 use crate::theme::Theme;
 use ostler_core::fact::{Ask, Fact};
 use ostler_core::limits::size;

@@ -1,6 +1,6 @@
 //! One entry of a conversation, as it is kept for drawing.
 
-use crate::pieces::Piece;
+use crate::text_pieces::Piece;
 use ostler_core::fact::{Ask, Edit};
 
 #[derive(Clone, Debug, PartialEq)]

@@ -17,11 +17,11 @@ pub mod keys;
 mod layout;
 mod markdown;
 pub mod notification;
-mod pieces;
 pub mod program_screen;
 pub mod progress;
 mod table;
 pub mod terminal;
+mod text_pieces;
 mod theme;
 mod wrap;
 

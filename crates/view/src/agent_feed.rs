@@ -8,7 +8,7 @@ use ostler_core::life::{LongLine, State};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Session;
 use ostler_store::StoreError;
-use ostler_store::pieces::Pieces;
+use ostler_store::growing_file::Pieces;
 use ostler_store::progress::Heard;
 use ostler_sys::dir::Dir;
 

@@ -8,7 +8,7 @@ use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::RequestKind;
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::pieces::Pieces;
+use ostler_store::growing_file::Pieces;
 use ostler_store::times::Times;
 use ostler_store::{StoreError, backwards, inbox, journal};
 use ostler_sys::dir::Dir;

@@ -8,7 +8,7 @@ use ostler_core::fact::Fact;
 use ostler_core::life::{Given, Message, State};
 use ostler_core::record::{Request, RequestKind, Session};
 use ostler_store::folder::Folder;
-use ostler_store::pieces::Pieces;
+use ostler_store::growing_file::Pieces;
 use ostler_store::{RunRecord, StoreError, inbox};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

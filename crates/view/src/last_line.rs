@@ -8,7 +8,7 @@ use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Kind;
 use ostler_core::record::{Channel, Plan, Tty};
 use ostler_store::folder::{Folder, RunFolder, read_dispensable};
-use ostler_store::pieces::read_from;
+use ostler_store::growing_file::read_from;
 use ostler_store::{StoreError, backwards};
 use ostler_sys::dir::{Dir, FileStat, Sync};
 use std::fs::File;

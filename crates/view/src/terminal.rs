@@ -6,8 +6,8 @@
 use ostler_screen::{Lines, Screen, Scrollback, Size};
 use ostler_store::StoreError;
 use ostler_store::folder::read_dispensable;
+use ostler_store::growing_file::read_from;
 use ostler_store::journal::open_for_append;
-use ostler_store::pieces::read_from;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock;
 use rustix::fs::OFlags;

@@ -1,7 +1,7 @@
 //! A process that adopts a conversation is killed half-way. Then there is a whole session or none, never half of one,
 //! and a second try results in one session and not two.
 
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::Harness;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
@@ -14,9 +14,9 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
     let mut harness = Harness::new(&program.to_string_lossy());
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).expect("a folder");
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     keep_outside(&mut harness);
-    let token = pauses.join(format!("{}.kill", pause::token(role, point)));
+    let token = pauses.join(format!("{}.kill", pause_points::token(role, point)));
     std::fs::write(&token, vec![b'x'; nth]).expect("a token");
     harness.run(&["adopt", ID]);
     let injected = !token.exists();

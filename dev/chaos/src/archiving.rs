@@ -1,7 +1,7 @@
 //! A process that archives or restores a session is killed half-way. Then the session exists once and complete,
 //! archived or not, and a second try brings it to the right place.
 
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::Harness;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
     let mut harness = Harness::new(&program.to_string_lossy());
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).expect("a folder");
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     let session = harness.detach(&["--name", "kept", "--", "echo", "good morning"]);
     harness.run(&["wait", session.id()]).exits(0);
     let looks = || {
@@ -38,7 +38,7 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
         assert_eq!(session.show().outcome().kind, "succeeded");
         listed[0]["archived"] == true
     };
-    let token = pauses.join(format!("{}.kill", pause::token(role, point)));
+    let token = pauses.join(format!("{}.kill", pause_points::token(role, point)));
     std::fs::write(&token, vec![b'x'; nth]).expect("a token");
     harness.run(&["archive", session.id()]);
     if !looks() {

@@ -9,7 +9,7 @@ use crate::witness::{Truth, Witness};
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::Server;
 use ostler_mock_llm::agents::Missing;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, Life};
 use ostler_testkit::{Harness, Output, ProcessKind, Session, Started, patience};
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl Fixture {
         let server = agents.furnish(&mut harness)?;
         let pauses = harness.root().join("pauses");
         std::fs::create_dir(&pauses).expect("a folder");
-        harness.set(pause::VARIABLE, pauses);
+        harness.set(pause_points::VARIABLE, pauses);
         harness.has_own_clock();
         if let Some(folder) = folder {
             harness.keep_sessions_below(folder);
@@ -106,7 +106,7 @@ impl Fixture {
     }
 
     fn token(&self, role: Role, point: Point, ending: &str) -> PathBuf {
-        self.harness.root().join("pauses").join(format!("{}.{ending}", pause::token(role, point)))
+        self.harness.root().join("pauses").join(format!("{}.{ending}", pause_points::token(role, point)))
     }
 
     /// The `nth` process of this role that passes this point is killed there.

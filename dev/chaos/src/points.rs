@@ -5,7 +5,7 @@ use crate::adopting;
 use crate::agents::Agents;
 use crate::archiving;
 use crate::fixture::Fixture;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::ProcessKind;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub fn all() -> Vec<(Role, Point)> {
 /// process passed the point.
 pub fn kill_at(program: &Path, role: Role, point: Point) {
     let (injected, _) = live_through(program, role, point, 1);
-    assert!(injected, "no process passed {}", pause::token(role, point));
+    assert!(injected, "no process passed {}", pause_points::token(role, point));
 }
 
 /// Kills the `nth` process that passes, if there are that many. Returns whether there were, and how often the session

@@ -78,7 +78,7 @@ fn pause_point(means: &Means, random: &mut Random) -> Verdict {
     let (role, point) = random.pick(&points::all());
     let nth = 1 + random.below(3);
     let (injected, looks) = points::live_through(&means.program, role, point, nth);
-    Verdict { injected, looks, what: format!("{} {nth}", ostler_sys::pause::token(role, point)) }
+    Verdict { injected, looks, what: format!("{} {nth}", ostler_sys::pause_points::token(role, point)) }
 }
 
 /// A program whose output must be complete, and whose exit code is its outcome.

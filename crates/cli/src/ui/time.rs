@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub use ostler_core::limits::size;
 use ostler_core::view::Phase;
-pub use ostler_engine::units::{parse_duration, parse_since};
+pub use ostler_engine::quantities::{parse_duration, parse_since};
 use std::time::Duration;
 
 /// `4.2s`, `3m 5s`, `2h 10m`, `5d 3h`.

@@ -5,7 +5,7 @@ use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use ostler_core::view::Phase;
 use ostler_mock_llm::agents::Agent;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::Session;
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,7 @@ fn a_message_is_typed_once_although_keepers_are_killed_while_they_type() {
     let Some(mut fixture) = trusting(Agent::Codex) else { return };
     let points = fixture.harness.root().join("points");
     std::fs::create_dir(&points).unwrap();
-    fixture.harness.set(pause::VARIABLE, &points);
+    fixture.harness.set(pause_points::VARIABLE, &points);
     let session = fixture.detach(&["-t"], None);
     fixture.harness.run(&["send", session.id(), "say ready"]).exits(0);
     all_has_arrived(&session);
@@ -132,7 +132,7 @@ fn a_message_is_typed_once_although_keepers_are_killed_while_they_type() {
         (Point::MessageTaken, 1),
     ];
     for (place, (point, passing)) in steps.into_iter().enumerate() {
-        let token = points.join(format!("{}.kill", pause::token(Role::Keeper, point)));
+        let token = points.join(format!("{}.kill", pause_points::token(Role::Keeper, point)));
         std::fs::write(&token, vec![b'.'; passing]).unwrap();
         let message = format!("say step{place}");
         fixture.harness.run(&["send", session.id(), &message]).exits(0);

@@ -7,7 +7,7 @@ use ostler_chaos::fixture::Fixture;
 use ostler_chaos::inject::kill_at_once;
 use ostler_chaos::{attempt, points};
 use ostler_core::view::Phase;
-use ostler_sys::pause::{Point, Role, token};
+use ostler_sys::pause_points::{Point, Role, token};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_testkit::{ProcessKind, patience};
 use rustix::process::Signal;

@@ -13,7 +13,7 @@ use ostler_engine::purge::Purge;
 use ostler_engine::stop::{Stop, Stopped};
 use ostler_engine::{Engine, Environment, Error, Launch, Resume};
 use ostler_store::home::Place;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::{Harness, ProcessKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -192,10 +192,10 @@ fn a_helper_that_is_killed_leaves_a_session_or_nothing() {
     let mut harness = harness();
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     let engine = engine(&harness);
     let kill_at = |point| {
-        let file = pauses.join(format!("{}.kill", pause::token(Role::Client, point)));
+        let file = pauses.join(format!("{}.kill", pause_points::token(Role::Client, point)));
         std::fs::write(&file, "1").unwrap();
         file
     };

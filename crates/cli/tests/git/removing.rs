@@ -1,7 +1,7 @@
 //! Trees are removed when nothing is lost with them, and not before.
 
 use crate::repo::{Repo, write};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, Life, Pidfd, command_line};
 use ostler_testkit::{Started, patience};
 use rustix::process::Signal;
@@ -183,8 +183,8 @@ fn a_removal_waits_for_the_snapshot_of_the_last_turn() {
         let mut repo = Repo::new();
         let pauses = repo.harness.root().join("pauses");
         std::fs::create_dir(&pauses).unwrap();
-        repo.harness.set(pause::VARIABLE, &pauses);
-        let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::SnapshotEntered)));
+        repo.harness.set(pause_points::VARIABLE, &pauses);
+        let token = pauses.join(format!("{}.stop", pause_points::token(Role::Snapshot, Point::SnapshotEntered)));
         std::fs::write(&token, "x").unwrap();
         repo.ostler(&["run", "-w", "x", "demo", "say hello"]).exits(0);
         let id = repo.ostler(&["show", "--json", "x"]).exits(0).json()["id"].as_str().unwrap().to_owned();

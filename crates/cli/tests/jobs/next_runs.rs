@@ -2,7 +2,7 @@
 //! start the next driver. No command follows these jobs or continues them.
 
 use crate::{children, count, file, harness, passes_at, start};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::Life;
 use ostler_testkit::{Harness, ProcessKind, Session, patience};
 use rustix::process::Signal;
@@ -22,7 +22,7 @@ impl Job {
         let mut harness = harness();
         let pauses = harness.root().join("pause");
         std::fs::create_dir(&pauses).unwrap();
-        harness.set(pause::VARIABLE, &pauses);
+        harness.set(pause_points::VARIABLE, &pauses);
         let (log, gate) = (file(&harness, "checks"), file(&harness, "gate"));
         // `exit 0`: what a loop adds to its prompt is not run.
         let prompt = format!("run-command while ! test -e {}; do sleep 0.05; done; exit 0", gate.display());
@@ -39,7 +39,7 @@ impl Job {
     }
 
     fn trap(&self, role: Role, point: Point, how: &str) -> PathBuf {
-        let trap = self.pauses.join(format!("{}.{how}", pause::token(role, point)));
+        let trap = self.pauses.join(format!("{}.{how}", pause_points::token(role, point)));
         std::fs::write(&trap, "1").unwrap();
         trap
     }

@@ -1,7 +1,7 @@
 //! A driver is killed in the middle of a step, at every point of the step. Started again, it takes the step once.
 
 use crate::{children, count, file, harness, start, steps};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::command_line;
 use ostler_testkit::{ProcessKind, patience};
 
@@ -35,7 +35,7 @@ fn a_driver_that_is_killed_in_any_step_takes_it_once() {
         let mut harness = harness();
         let pauses = harness.root().join("pauses");
         std::fs::create_dir(&pauses).unwrap();
-        harness.set(pause::VARIABLE, &pauses);
+        harness.set(pause_points::VARIABLE, &pauses);
         // The first check waits until the trap is set.
         let (log, gate) = (file(&harness, "checks"), file(&harness, "gate"));
         assert!(harness.command("mkfifo").arg(&gate).status().unwrap().success());
@@ -51,7 +51,7 @@ fn a_driver_that_is_killed_in_any_step_takes_it_once() {
             let holder = harness.session(&first).recorded_if_there(ProcessKind::Holder)?;
             command_line(holder.pid()).iter().any(|word| word == "__holder").then_some(())
         });
-        let trap = pauses.join(format!("{}.kill", pause::token(role, point)));
+        let trap = pauses.join(format!("{}.kill", pause_points::token(role, point)));
         std::fs::write(&trap, "1".repeat(passings)).unwrap();
         std::fs::write(&gate, "go\n").unwrap();
         let waited = harness.run(&["wait", &job]);

@@ -1,7 +1,7 @@
 //! `--on-limit AGENT`: at a usage limit another agent continues, in exactly one session, whichever process is killed.
 
 use crate::{limited, told};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::{Harness, Session};
 use serde_json::Value;
 
@@ -75,8 +75,8 @@ fn one_session_continues_although_a_process_is_killed_at_each_point() {
         let mut harness = limited("3600\n");
         let folder = harness.root().join("pause");
         std::fs::create_dir_all(&folder).unwrap();
-        harness.set(pause::VARIABLE, folder.clone());
-        let trap = folder.join(format!("{}.kill", pause::token(role, point)));
+        harness.set(pause_points::VARIABLE, folder.clone());
+        let trap = folder.join(format!("{}.kill", pause_points::token(role, point)));
         std::fs::write(&trap, "x").unwrap();
         let session = harness.detach(&["--on-limit", "demo", "demo", "say hello"]);
         is_continued_once(&harness, &session);

@@ -2,7 +2,7 @@
 
 use crate::{harness, kill_both};
 use ostler_core::view::Phase;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::{Poller, ProcessKind};
 
 #[test]
@@ -103,8 +103,8 @@ fn the_next_run_begins_once_although_a_process_is_killed_while_preparing_it() {
         let mut harness = harness();
         let folder = harness.root().join("pause");
         std::fs::create_dir_all(&folder).unwrap();
-        harness.set(pause::VARIABLE, folder.clone());
-        let trap = folder.join(format!("{}.kill", pause::token(role, point)));
+        harness.set(pause_points::VARIABLE, folder.clone());
+        let trap = folder.join(format!("{}.kill", pause_points::token(role, point)));
         std::fs::write(&trap, "x").unwrap();
         let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
         harness.run(&["wait", session.id()]).exits(0);
@@ -120,8 +120,8 @@ fn a_stop_while_the_next_run_is_prepared_is_final() {
     let mut harness = harness();
     let folder = harness.root().join("pause");
     std::fs::create_dir_all(&folder).unwrap();
-    harness.set(pause::VARIABLE, folder.clone());
-    let trap = folder.join(format!("{}.stop", pause::token(Role::Preparer, Point::Prepared)));
+    harness.set(pause_points::VARIABLE, folder.clone());
+    let trap = folder.join(format!("{}.stop", pause_points::token(Role::Preparer, Point::Prepared)));
     std::fs::write(&trap, "x").unwrap();
     let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
     ostler_testkit::patience::until("the process that prepares it is stopped", &[&folder], || {

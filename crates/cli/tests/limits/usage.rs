@@ -2,7 +2,7 @@
 
 use crate::{kill_both, limited, told};
 use ostler_core::view::Phase;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::Session;
 
 fn until_waiting(session: &Session<'_>) -> ostler_core::view::View {
@@ -106,8 +106,8 @@ fn a_keeper_that_is_killed_between_writing_continue_and_noting_it_sends_it_once(
     let mut harness = limited("2\n");
     let folder = harness.root().join("pause");
     std::fs::create_dir_all(&folder).unwrap();
-    harness.set(pause::VARIABLE, folder.clone());
-    let file = folder.join(format!("{}.kill", pause::token(Role::Keeper, Point::ContinuationWritten)));
+    harness.set(pause_points::VARIABLE, folder.clone());
+    let file = folder.join(format!("{}.kill", pause_points::token(Role::Keeper, Point::ContinuationWritten)));
     std::fs::write(&file, "x").unwrap();
     let session = harness.detach(&["demo", "say hello"]);
     harness.run(&["wait", session.id()]).exits(0);

@@ -2,7 +2,7 @@
 
 use crate::server::{Answer, Server, arrived};
 use crate::{configure, harness, is_sender, notifying, until_senders_are_gone, until_turn};
-use ostler_sys::pause::{Point, Role, VARIABLE, token};
+use ostler_sys::pause_points::{Point, Role, VARIABLE, token};
 use ostler_sys::process::{Identity, Life, Pidfd};
 use ostler_testkit::{ProcessKind, Session, SmallDisk, patience};
 use rustix::process::Signal;

@@ -3,7 +3,7 @@
 
 use crate::server::{Answer, Server, arrived};
 use crate::{is_sender, notifying, until_senders_are_gone, until_turn};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_testkit::{Harness, patience};
 use rustix::process::Signal;
@@ -18,8 +18,8 @@ fn arm(harness: &mut Harness, role: Role, point: Point, nth: usize) -> PathBuf {
 fn arm_with(harness: &mut Harness, how: &str, role: Role, point: Point, nth: usize) -> PathBuf {
     let folder = harness.root().join("pause");
     std::fs::create_dir_all(&folder).unwrap();
-    harness.set(pause::VARIABLE, folder.clone());
-    let file = folder.join(format!("{}.{how}", pause::token(role, point)));
+    harness.set(pause_points::VARIABLE, folder.clone());
+    let file = folder.join(format!("{}.{how}", pause_points::token(role, point)));
     std::fs::write(&file, "x".repeat(nth)).unwrap();
     file
 }

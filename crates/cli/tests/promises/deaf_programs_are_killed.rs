@@ -1,7 +1,7 @@
 //! A program that ignores the request to exit is killed at the end of the grace, and the outcome says so.
 
 use crate::harness;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::ProcessKind;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -67,9 +67,9 @@ fn a_program_that_exited_in_time_is_not_called_killed_when_its_exit_is_noticed_l
     let mut harness = harness();
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     // The holder is stopped after the program has exited, before it reports that.
-    std::fs::write(pauses.join(format!("{}.stop", pause::token(Role::Holder, Point::ExitSeen))), "x").unwrap();
+    std::fs::write(pauses.join(format!("{}.stop", pause_points::token(Role::Holder, Point::ExitSeen))), "x").unwrap();
     let session = harness.detach(&["--", "sleep", "600"]);
     let noted = |what: &str, signal: Option<i64>| {
         let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::harness;
 use ostler_core::view::Phase;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::Life;
 use ostler_testkit::{Harness, ProcessKind, Session, Shown, patience};
 use rustix::process::Signal;
@@ -80,7 +80,7 @@ fn the_progress_file_may_be_damaged_missing_or_old() {
 fn pauses(harness: &mut Harness) -> PathBuf {
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     pauses
 }
 
@@ -95,7 +95,7 @@ fn a_keeper_may_be_killed_while_it_writes_its_progress() {
         session.until_look("it works", |view| view.kept && view.status == "working");
         let before = session.living(ProcessKind::Keeper);
         // Between writing keeper.json and its end, a keeper replaces no other file than progress.json.
-        let token = pauses.join(format!("{}.kill", pause::token(Role::Keeper, point)));
+        let token = pauses.join(format!("{}.kill", pause_points::token(Role::Keeper, point)));
         std::fs::write(&token, "1").unwrap();
         std::fs::write(&begin, "").unwrap();
         session.replaced(ProcessKind::Keeper, &before);
@@ -119,7 +119,7 @@ fn a_list_may_be_killed_while_it_writes_the_index_of_ended_sessions() {
     }
     harness.shift_clock(2 * 24 * 3600);
     for point in [Point::ReplacementWritten, Point::ReplacementNamed] {
-        let token = pauses.join(format!("{}.kill", pause::token(Role::Client, point)));
+        let token = pauses.join(format!("{}.kill", pause_points::token(Role::Client, point)));
         std::fs::write(&token, "1").unwrap();
         assert_eq!(harness.run(&["ls"]).code, None, "killed at {point:?}");
         assert!(!token.exists());
@@ -332,7 +332,7 @@ fn a_list_may_be_killed_while_it_writes_the_index_of_running_sessions() {
     let index = harness.home().join("live.index");
     for (point, written) in [(Point::ReplacementWritten, false), (Point::ReplacementNamed, true)] {
         std::fs::remove_file(&index).unwrap();
-        let token = pauses.join(format!("{}.kill", pause::token(Role::Client, point)));
+        let token = pauses.join(format!("{}.kill", pause_points::token(Role::Client, point)));
         std::fs::write(&token, "1").unwrap();
         assert_eq!(harness.run(&["ls"]).code, None, "killed at {point:?}");
         assert_eq!((token.exists(), index.exists()), (false, written));

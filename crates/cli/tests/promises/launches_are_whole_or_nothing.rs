@@ -1,7 +1,7 @@
 //! A launch that is killed at any point leaves a session that is listed and can be stopped, or nothing at all.
 
 use crate::harness;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::tree::Processes;
 use ostler_testkit::{alone, patience};
@@ -94,14 +94,14 @@ fn what_a_killed_launcher_left_is_gone_after_the_next_run() {
     let mut harness = harness();
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     harness.has_own_clock();
     let hidden = |harness: &ostler_testkit::Harness| {
         let names = std::fs::read_dir(harness.home().join("sessions")).unwrap().flatten();
         names.filter(|entry| entry.file_name().to_string_lossy().starts_with(".new-")).count()
     };
     for point in [Point::FolderMade, Point::SessionWritten] {
-        std::fs::write(pauses.join(format!("{}.kill", pause::token(Role::Client, point))), "1").unwrap();
+        std::fs::write(pauses.join(format!("{}.kill", pause_points::token(Role::Client, point))), "1").unwrap();
         let launched = harness.run(&["run", "-d", "--", "sleep", "600"]);
         assert_eq!((launched.code, hidden(&harness)), (None, 1), "{point:?}: {launched:?}");
         // Such a new folder may belong to a launch in progress, so it is not removed.

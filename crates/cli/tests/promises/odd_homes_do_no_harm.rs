@@ -2,7 +2,7 @@
 //! session, and everything that can continue does.
 
 use crate::harness;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::{ProcessKind, patience};
 use rustix::process::Signal;
 
@@ -177,12 +177,13 @@ fn a_session_with_damaged_records_can_be_stopped_although_no_keeper_can_start() 
     let mut harness = harness();
     let pauses = harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     for file in ["session.json", "runs/1/run.json"] {
         let session = harness.detach(&["--", "sleep", "600"]);
         let agent = session.living(ProcessKind::Agent);
         session.until_look("it is kept", |view| view.kept);
-        std::fs::write(pauses.join(format!("{}.stop", pause::token(Role::Keeper, Point::KeeperSigned))), "1").unwrap();
+        std::fs::write(pauses.join(format!("{}.stop", pause_points::token(Role::Keeper, Point::KeeperSigned))), "1")
+            .unwrap();
         let killed = session.kill(ProcessKind::Keeper);
         let beginning = session.replaced(ProcessKind::Keeper, &killed);
         std::fs::write(session.path().join(file), "").unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{block, harness, queue_word, release, said, wait_for, with_queue};
 use ostler_core::view::Phase;
-use ostler_sys::pause::{Point, Role, VARIABLE, token};
+use ostler_sys::pause_points::{Point, Role, VARIABLE, token};
 use ostler_sys::process::Pidfd;
 use ostler_testkit::{ProcessKind, patience};
 use rustix::process::Signal;

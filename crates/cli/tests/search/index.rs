@@ -2,7 +2,7 @@
 
 use crate::transcripts::{CLAUDE, claude, claude_agent, claude_file};
 use crate::{harness, texts};
-use ostler_sys::pause::{self, Point, Role, token};
+use ostler_sys::pause_points::{self, Point, Role, token};
 use ostler_sys::process::{Identity, Life, Pidfd};
 use ostler_testkit::{Harness, SmallDisk, patience};
 use rusqlite::Connection;
@@ -97,7 +97,7 @@ fn a_search_that_is_killed_in_the_middle_of_its_update_loses_nothing() {
         let mut harness = harness();
         let pauses = harness.root().join("pauses");
         fs::create_dir(&pauses).unwrap();
-        harness.set(pause::VARIABLE, &pauses);
+        harness.set(pause_points::VARIABLE, &pauses);
         claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
         let kill = pauses.join(format!("{}.kill", token(Role::Client, point)));
         fs::write(&kill, "x").unwrap();
@@ -112,7 +112,7 @@ fn a_search_during_the_update_of_another_uses_what_is_there() {
     let mut harness = harness();
     let pauses = harness.root().join("pauses");
     fs::create_dir(&pauses).unwrap();
-    harness.set(pause::VARIABLE, &pauses);
+    harness.set(pause_points::VARIABLE, &pauses);
     claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
     assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
     let file = claude_file(&harness, "00000002-408d-4262-88d9-97e7e2d532f0");
@@ -147,7 +147,7 @@ fn a_search_while_another_makes_the_first_index_waits_for_it() {
         let mut harness = harness();
         let pauses = harness.root().join("pauses");
         fs::create_dir(&pauses).unwrap();
-        harness.set(pause::VARIABLE, &pauses);
+        harness.set(pause_points::VARIABLE, &pauses);
         claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
         harness.run(&["run", "demo", "say the zebra of a session"]).exits(0);
         fs::write(pauses.join(format!("{}.stop", token(Role::Client, point))), "x").unwrap();

@@ -1,7 +1,7 @@
 //! A session in a repository, whose turns run commands.
 
 use crate::repo::Repo;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_testkit::patience;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -121,8 +121,8 @@ fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, (u32, SystemTime, Vec<u8
 pub fn kill_at(repo: &mut Repo, role: Role, point: Point, nth: usize) -> PathBuf {
     let folder = repo.harness.root().join("pauses");
     std::fs::create_dir_all(&folder).unwrap();
-    repo.harness.set(pause::VARIABLE, folder.clone());
-    let file = folder.join(format!("{}.kill", pause::token(role, point)));
+    repo.harness.set(pause_points::VARIABLE, folder.clone());
+    let file = folder.join(format!("{}.kill", pause_points::token(role, point)));
     std::fs::write(&file, "x".repeat(nth)).unwrap();
     file
 }

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Turns, kill_at};
 use crate::repo::Repo;
-use ostler_sys::pause::{Point, Role};
+use ostler_sys::pause_points::{Point, Role};
 use ostler_testkit::patience;
 use std::path::Path;
 

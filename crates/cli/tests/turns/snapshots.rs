@@ -2,7 +2,7 @@
 
 use crate::fixture::Turns;
 use crate::repo::Repo;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, Life, Pidfd, command_line};
 use ostler_testkit::patience;
 use rustix::process::Signal;
@@ -153,9 +153,9 @@ fn a_snapshot_that_takes_too_long_is_given_up_and_show_says_so() {
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    repo.harness.set(pause::VARIABLE, &pauses);
+    repo.harness.set(pause_points::VARIABLE, &pauses);
     // Stopped after its time limit has begun to run.
-    let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::TreeWalked)));
+    let token = pauses.join(format!("{}.stop", pause_points::token(Role::Snapshot, Point::TreeWalked)));
     std::fs::write(&token, "x").unwrap();
     repo.ostler(&["run", "demo", "say hello"]).exits(0);
     patience::until("the stop", &[&pauses], || (!token.exists()).then_some(()));
@@ -202,11 +202,11 @@ fn a_snapshot_that_starts_late_on_a_busy_machine_is_waited_for() {
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    repo.harness.set(pause::VARIABLE, &pauses);
+    repo.harness.set(pause_points::VARIABLE, &pauses);
     let turns = Turns::in_repo(repo);
     // One snapshot is taken at the beginning of the next run, and another at the end of its turn; the latter is
     // stopped.
-    let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::SnapshotEntered)));
+    let token = pauses.join(format!("{}.stop", pause_points::token(Role::Snapshot, Point::SnapshotEntered)));
     std::fs::write(&token, "xx").unwrap();
     turns.turn_without_snapshot("echo two >> a.txt");
     patience::until("the stop", &[&pauses], || (!token.exists()).then_some(()));
@@ -225,10 +225,10 @@ fn a_snapshot_that_waits_for_the_one_before_is_waited_for_as_well() {
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    repo.harness.set(pause::VARIABLE, &pauses);
+    repo.harness.set(pause_points::VARIABLE, &pauses);
     let turns = Turns::in_repo(repo);
     // The snapshot at the beginning of the next run is stopped while it holds the store.
-    let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::TreeWalked)));
+    let token = pauses.join(format!("{}.stop", pause_points::token(Role::Snapshot, Point::TreeWalked)));
     std::fs::write(&token, "x").unwrap();
     let id = &turns.id;
     turns.repo.ostler(&["resume", "-d", "--keep", id, "run-command echo two >> a.txt"]).exits(0);
@@ -249,8 +249,8 @@ fn a_session_ends_while_its_snapshot_is_taken_and_neither_waits_for_the_other() 
     let mut repo = Repo::new();
     let pauses = repo.harness.root().join("pauses");
     std::fs::create_dir(&pauses).unwrap();
-    repo.harness.set(pause::VARIABLE, &pauses);
-    let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::SnapshotEntered)));
+    repo.harness.set(pause_points::VARIABLE, &pauses);
+    let token = pauses.join(format!("{}.stop", pause_points::token(Role::Snapshot, Point::SnapshotEntered)));
     std::fs::write(&token, "x").unwrap();
     // The snapshot is stopped before its first step, and the session still ends.
     repo.ostler(&["run", "demo", "run-command echo two >> a.txt"]).exits(0);

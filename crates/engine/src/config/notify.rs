@@ -1,8 +1,8 @@
 //! `[notify]` as people write it.
 
 use super::milliseconds;
+use crate::quantities::parse_duration;
 use crate::suggest::nearest;
-use crate::units::parse_duration;
 use ostler_core::moment::{Moment, Wanted};
 use ostler_notify::settings::{Command, Http, Quiet, Secret, Settings};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! Queues: `[queues.NAME]` in config.toml says how many sessions of a queue run at once, and how busy the machine may
 //! be before the next one starts.
 
-use crate::units::parse_size;
+use crate::quantities::parse_size;
 use ostler_core::id::is_name;
 use ostler_store::queue::{DEFAULT, MOST_SLOTS, QueueSettings, SLOTS};
 use serde::Deserialize;

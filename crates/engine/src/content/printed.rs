@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::pieces::read_from;
+use ostler_store::growing_file::read_from;
 use ostler_store::printed;
 
 /// One of the two streams of a program.

@@ -8,13 +8,13 @@ use ostler_core::id::SessionId;
 use ostler_keeper::keeper::handing_over::Answer;
 use ostler_keeper::keeper::helper_process::Given;
 use ostler_sys::lock;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use rustix::fs::OFlags;
 
 /// Runs this process and returns its exit code. The arguments: the agent, the id, and the descriptors.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
-    pause::act_as(Role::Preparer);
+    pause_points::act_as(Role::Preparer);
     let [agent, id, rest @ ..] = arguments else { return 2 };
     let (Some(id), Ok(given)) = (SessionId::parse(id), Given::of(rest)) else { return 2 };
     let answer = match hand_over(&given, agent, id) {
@@ -35,6 +35,6 @@ fn hand_over(given: &Given, agent: &str, id: SessionId) -> Result<()> {
     let request =
         Handover { to: agent.to_owned(), id: Some(id), keep, attended: session.attended, ..Handover::default() };
     engine.handover(&place, request, &mut |_| {})?;
-    pause::at(Point::HandoverMade);
+    pause_points::at(Point::HandoverMade);
     Ok(())
 }

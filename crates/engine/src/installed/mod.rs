@@ -19,7 +19,7 @@ use ostler_core::SCHEMA;
 use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session, Speaks};
-use ostler_keeper::program;
+use ostler_keeper::agent_program;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ pub fn find(name: &str) -> Option<&'static dyn Agent> {
 /// Where the shell of this environment would find a program.
 #[must_use]
 pub fn in_path(environment: &Environment, name: &str) -> Option<PathBuf> {
-    program::find_on(&environment.variable("PATH")?, name)
+    agent_program::find_on(&environment.variable("PATH")?, name)
 }
 
 /// Those of the known agents that are installed.
@@ -95,7 +95,7 @@ pub fn location(environment: &Environment, agent: &dyn Agent) -> Option<PathBuf>
         _ => {}
     }
     let on_path = in_path(environment, agent.name())?;
-    let real = program::resolve_on(environment.variable("PATH").as_deref(), agent, agent.name());
+    let real = agent_program::resolve_on(environment.variable("PATH").as_deref(), agent, agent.name());
     Some(if real == agent.name() { on_path } else { PathBuf::from(real) })
 }
 

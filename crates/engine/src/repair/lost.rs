@@ -6,7 +6,7 @@
 
 use super::file::Original;
 use crate::error::{Error, Result};
-use crate::units::to_the_millisecond;
+use crate::quantities::to_the_millisecond;
 use ostler_agents::repair::Format;
 use ostler_core::id::SessionId;
 use ostler_core::limits::{counted, size};

@@ -16,13 +16,13 @@ use crate::repair;
 use ostler_core::limits::counted;
 use ostler_keeper::keeper::helper_process::Given;
 use ostler_keeper::keeper::preparing::{Answer, Other, Repaired};
-use ostler_keeper::launcher::Launcher;
+use ostler_keeper::launcher_process::Launcher;
 use ostler_store::RunRecord;
 use ostler_store::checkpoints;
 use ostler_store::folder::Folder;
 use ostler_store::home::{Home, Place};
 use ostler_sys::dir::Dir;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_view::proof::find_transcript_with;
 use std::path::Path;
 use std::sync::mpsc;
@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// The main function of this process; returns its exit code.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
-    pause::act_as(Role::Preparer);
+    pause_points::act_as(Role::Preparer);
     let Ok(given) = Given::of(arguments) else { return 2 };
     // A thread that waits for a file system that does not respond cannot check the time, and the lock must not be held
     // for ever.
@@ -42,7 +42,7 @@ pub fn main(arguments: &[String]) -> i32 {
     std::thread::spawn(move || {
         let prepared = || -> Result<()> {
             let answer = prepare(&given.folder_path()?)?;
-            pause::at(Point::Prepared);
+            pause_points::at(Point::Prepared);
             Ok(given.answer(&answer)?)
         };
         tell.send(prepared())

@@ -18,7 +18,7 @@ use ostler_store::home::Home;
 use ostler_store::{progress, turns};
 use ostler_sys::descriptors::{inherited, path_of};
 use ostler_sys::dir::{Dir, space};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::{clock, priority};
 use std::io;
 use std::path::Path;
@@ -35,9 +35,9 @@ const NAMED: usize = 50;
 /// and the session's folder.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
-    pause::act_as(Role::Snapshot);
+    pause_points::act_as(Role::Snapshot);
     priority::be_last();
-    pause::at(Point::SnapshotEntered);
+    pause_points::at(Point::SnapshotEntered);
     let began = Instant::now();
     let Some(given) = Given::of(arguments) else { return 2 };
     let Ok(noted) = given.folder() else { return 1 };
@@ -137,7 +137,7 @@ impl Given {
         };
         let what = if self.begins { What::Begun(snapshot) } else { What::Ended(snapshot) };
         turns::note(&folder, &Entry { at: clock::now(), what })?;
-        pause::at(Point::SnapshotNoted);
+        pause_points::at(Point::SnapshotNoted);
         store.remember(&taken)?;
         thin(&folder, &store)
     }

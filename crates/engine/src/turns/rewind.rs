@@ -16,7 +16,7 @@ use ostler_git::turns::{Bounds, InTheWay};
 use ostler_store::home::Place;
 use ostler_store::turns;
 use ostler_sys::clock;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -135,9 +135,9 @@ impl Engine {
             let what = What::Rewind { saved, to: target.commit.clone(), undoes };
             turns::note(&folder, &Entry { at: clock::now(), what })?;
         }
-        pause::at(Point::RewindNoted);
+        pause_points::at(Point::RewindNoted);
         plan.apply()?;
-        pause::at(Point::RewindDone);
+        pause_points::at(Point::RewindDone);
         turns::note(&folder, &Entry { at: clock::now(), what: What::Rewound })?;
         Ok((plan.files(), plan.repositories))
     }

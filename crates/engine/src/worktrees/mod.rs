@@ -9,17 +9,17 @@
 mod branch_watch;
 mod check;
 mod land;
+mod list_and_remove;
 mod shared_tree;
-mod upkeep;
 
 pub use branch_watch::BranchWatch;
 pub use check::FailedCheck;
 pub use land::{Land, Landing};
+pub use list_and_remove::{Collected, Kept, Tree};
 pub use ostler_git::changes::Standing;
 pub use ostler_git::landing::How;
 pub use ostler_git::loss::Loss;
 pub use ostler_git::{GitError, repository::Repository};
-pub use upkeep::{Collected, Kept, Tree};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};

@@ -15,7 +15,7 @@ use super::tree::WorkingTree;
 use super::walk::{Change, Walked};
 use crate::git::{done, fields};
 use crate::{GitError, Result};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -44,7 +44,7 @@ impl TurnStore {
         for objects in object_folders(&tree.objects) {
             all &= self.link_folder(&objects, &needed, bounds)?;
         }
-        pause::at(Point::ObjectsLinked);
+        pause_points::at(Point::ObjectsLinked);
         if !all {
             self.copy(tree, &needed)?;
         }

@@ -38,7 +38,7 @@ pub use tree::WorkingTree;
 use crate::{GitError, Result};
 use known::Known;
 use ostler_core::turns::Skipped;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use std::time::Instant;
 
 /// The limits of a snapshot.
@@ -93,13 +93,13 @@ impl TurnStore {
 
     fn take_after(&self, tree: &WorkingTree, name: &str, bounds: &Bounds, known: Option<Known>) -> Result<Taken> {
         let walked = walk::walk(tree, known.as_ref(), bounds)?;
-        pause::at(Point::TreeWalked);
+        pause_points::at(Point::TreeWalked);
         let stored = match &known {
             Some(_) => first::Stored::default(),
             None => self.link(tree, &walked, bounds)?,
         };
         let written = self.write(tree, name, known.as_ref(), &walked, &stored, bounds)?;
-        pause::at(Point::SnapshotWritten);
+        pause_points::at(Point::SnapshotWritten);
         let mut skipped = walked.skipped;
         skipped.extend(written.skipped);
         Ok(Taken {

@@ -14,7 +14,7 @@ use super::tree::WorkingTree;
 use super::unusual::Unusual;
 use crate::git::done;
 use crate::{GitError, Result};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::rename;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -135,11 +135,11 @@ impl PutBack<'_> {
         // The deepest first, so that a folder is empty when it is to be removed.
         for one in self.removed.iter().rev() {
             self.remove(one, &waiting)?;
-            pause::at(Point::FilePutBack);
+            pause_points::at(Point::FilePutBack);
         }
         for one in &self.written {
             self.put(one, &waiting)?;
-            pause::at(Point::FilePutBack);
+            pause_points::at(Point::FilePutBack);
         }
         let _ = std::fs::remove_dir(&waiting);
         self.make_empty_folders()
@@ -213,7 +213,7 @@ impl PutBack<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(GitError::io(full)(error)),
         }
-        pause::at(Point::FileExchanged);
+        pause_points::at(Point::FileExchanged);
         if !self.drop_old(&old, one)? {
             rename::no_replace(&old, &full).map_err(GitError::io(&full))?;
             return Err(GitError::ChangedMeanwhile { path: full });
@@ -263,7 +263,7 @@ impl PutBack<'_> {
             }
             Err(error) => return Err(failed(error)),
         }
-        pause::at(Point::FileExchanged);
+        pause_points::at(Point::FileExchanged);
         if !self.drop_old(&new, one)? {
             rename::exchange(&new, &full).map_err(failed)?;
             let _ = std::fs::remove_file(&new);

@@ -11,7 +11,7 @@ use super::{Taken, thinning};
 use crate::git::Git;
 use crate::{GitError, Result};
 use ostler_sys::lock::{self, Held};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -134,7 +134,7 @@ impl TurnStore {
         let temporary = self.folder.join(format!("{KNOWN}.new"));
         let write = || {
             std::fs::write(&temporary, taken.known.to_bytes())?;
-            pause::at(Point::KnownWritten);
+            pause_points::at(Point::KnownWritten);
             std::fs::rename(&temporary, &path)
         };
         write().map_err(GitError::io(&path))

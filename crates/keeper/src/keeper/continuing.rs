@@ -9,7 +9,7 @@ use ostler_core::event::Event;
 use ostler_core::record::{Channel, Request, RequestKind};
 use ostler_store::{inbox, journal};
 use ostler_sys::clock;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_view::delivery::Fate;
 
 /// What an agent is told when the prompt is already in its conversation.
@@ -32,7 +32,7 @@ impl Keeper {
             let by = "ostler".to_owned();
             inbox::append(&self.folder, &Request { id, at: clock::now(), by, run: self.record.run, kind })?;
         }
-        pause::at(Point::ContinuationWritten);
+        pause_points::at(Point::ContinuationWritten);
         self.work_inbox()?;
         self.note(Event::Continued)?;
         Ok(true)

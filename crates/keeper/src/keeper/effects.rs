@@ -15,7 +15,7 @@ use ostler_core::record::{Channel, Ending, Mode, RequestKind, Speaks, Tty};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, inbox, limits};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
 use ostler_view::{last_line, write_outcome};
@@ -54,18 +54,18 @@ impl Keeper {
                 let kept = self.written_so_far();
                 let about = About { out: self.heard(), ..About::default() };
                 self.note_about(about, Event::Feeding { n, written, kept })?;
-                pause::at(Point::FeedingNoted);
+                pause_points::at(Point::FeedingNoted);
                 if self.types_by_sight() {
                     return Ok(true);
                 }
                 self.feed(message)?;
-                pause::at(Point::MessageFed);
+                pause_points::at(Point::MessageFed);
                 self.move_bytes()?;
                 Ok(true)
             }
             Effect::EndInput => {
                 self.end_input()?;
-                pause::at(Point::InputEnded);
+                pause_points::at(Point::InputEnded);
                 self.note(Event::InputEnded)?;
                 Ok(true)
             }
@@ -93,20 +93,20 @@ impl Keeper {
             Effect::WakeAtTime { second } => self.wait_until(second),
             Effect::Interrupt => {
                 self.interrupt()?;
-                pause::at(Point::InterruptSent);
+                pause_points::at(Point::InterruptSent);
                 self.note(Event::InterruptSent)?;
                 Ok(true)
             }
             Effect::Prove { until_ms } => self.prove(until_ms),
             Effect::AskToLeave => {
                 self.ask_to_leave()?;
-                pause::at(Point::LeaveAsked);
+                pause_points::at(Point::LeaveAsked);
                 self.note(Event::EndAsked)?;
                 Ok(true)
             }
             Effect::Signal { signal } => {
                 self.signal_agent(if signal == 9 { Signal::KILL } else { Signal::TERM })?;
-                pause::at(Point::AgentSignalled);
+                pause_points::at(Point::AgentSignalled);
                 self.note(Event::Signalled { signal })?;
                 Ok(true)
             }
@@ -114,7 +114,7 @@ impl Keeper {
             Effect::ClearTree { forced } => {
                 let tree = self.tree();
                 tree.end(&tree.left()?, forced)?;
-                pause::at(Point::TreeCleared);
+                pause_points::at(Point::TreeCleared);
                 self.note(Event::Cleared { forced })?;
                 Ok(true)
             }
@@ -328,7 +328,7 @@ impl Keeper {
                 self.take_back(message)?;
             }
         }
-        pause::at(Point::TreeEmpty);
+        pause_points::at(Point::TreeEmpty);
         self.note(Event::Empty)?;
         Ok(true)
     }
@@ -346,9 +346,9 @@ impl Keeper {
         let outcome = judge(&self.state, since_boot_ms());
         match write_outcome::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {
-                pause::at(Point::OutcomePublished);
+                pause_points::at(Point::OutcomePublished);
                 self.note(Event::Ended { outcome })?;
-                pause::at(Point::EndNoted);
+                pause_points::at(Point::EndNoted);
                 Ok(true)
             }
             Err(error) if error.is_full_disk() => {
@@ -380,11 +380,11 @@ pub(super) fn finish(
     limits::clear(record);
     // From here on no connection is accepted: clients read the outcome.
     folder.dir().remove("sock")?;
-    pause::at(Point::SocketRemoved);
+    pause_points::at(Point::SocketRemoved);
     folder.tidy(run);
     if let Some(line) = handles.get(handles::HOLDER_LINE) {
         control::order(line, Order::Finish)?;
     }
-    pause::at(Point::HolderFinished);
+    pause_points::at(Point::HolderFinished);
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::{Keeper, KeeperError};
 use crate::HANDOVER;
 use ostler_core::event::Event;
 use ostler_core::id::SessionId;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use rustix::fd::AsFd;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -29,14 +29,14 @@ impl Keeper {
             let id = SessionId::from_random(Uuid::new_v4().as_u128() as u64);
             self.note(Event::HandingOver { agent: handover.agent, id })?;
             self.journal.sync()?;
-            pause::at(Point::HandoverReserved);
+            pause_points::at(Point::HandoverReserved);
             return Ok(true);
         };
         let words = [handover.agent.as_str(), id.as_str()];
         match Errand::start(&self.handles, HANDOVER, &words, self.folder.dir().as_fd(), &[]) {
             Ok(errand) => {
                 self.handing_over = Some(errand);
-                pause::at(Point::HandoverStarted);
+                pause_points::at(Point::HandoverStarted);
                 Ok(false)
             }
             Err(error) => {

@@ -11,7 +11,7 @@ use ostler_core::life::SYSTEM;
 use ostler_core::outcome::Exit;
 use ostler_store::folder::Folder;
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::socket;
 use ostler_sys::spawn::Started;
@@ -171,7 +171,7 @@ impl Keeper {
         }
         match start_holder(&mut self.handles, self.run.number) {
             Ok(started) => {
-                pause::at(Point::HolderReplaced);
+                pause_points::at(Point::HolderReplaced);
                 let pid = started.pid;
                 self.holder.replaced(started, now);
                 self.note(Event::HolderReplaced { pid })

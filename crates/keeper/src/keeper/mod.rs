@@ -101,7 +101,7 @@ use ostler_sys::cgroup::Group;
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir;
 use ostler_sys::lock::{self, Held};
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::stack;
@@ -147,7 +147,7 @@ pub fn main(arguments: &[String], settings: Settings) -> i32 {
     // Exceeding a limit on the size of files is then an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-keeper");
-    pause::act_as(Role::Keeper);
+    pause_points::act_as(Role::Keeper);
     match Keeper::take_over(arguments, settings).and_then(Keeper::keep) {
         Ok(()) | Err(KeeperError::NoProcess) => 0,
         Err(error) => {
@@ -244,10 +244,10 @@ impl Keeper {
         let folder = enter_folder(&handles)?;
         let lock_file = folder.dir().file("keeper.lock", OFlags::RDWR | OFlags::CREATE)?;
         let held = lock::exclusive(lock_file)?;
-        pause::at(Point::KeeperLocked);
+        pause_points::at(Point::KeeperLocked);
         let mut signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
         folder.even_when_full(|| folder.write_keeper(&helper_record().map_err(full_or("keeper.json"))?))?;
-        pause::at(Point::KeeperSigned);
+        pause_points::at(Point::KeeperSigned);
 
         let session = folder.session()?;
         let run = folder.run(folder.newest_run()?)?;
@@ -328,7 +328,7 @@ impl Keeper {
         keeper.send_what_was_noted();
         keeper.snapshot_at_takeover();
         keeper.begin()?;
-        pause::at(Point::KeeperReady);
+        pause_points::at(Point::KeeperReady);
         keeper.prepare_the_next();
         Ok(keeper)
     }
@@ -340,7 +340,7 @@ impl Keeper {
             self.write(first)?;
             self.note_cost_before()?;
             self.sync_launch();
-            pause::at(Point::LaunchSynced);
+            pause_points::at(Point::LaunchSynced);
         }
         // From the beginning of the running turn, so that this keeper knows as much about it as its predecessor did.
         self.reader = Reader::of(self.agent, &self.session, &self.record.plan, &self.state);
@@ -547,7 +547,7 @@ impl Keeper {
             && self.input.is_taken()
             && self.all_is_typed()?
         {
-            pause::at(Point::MessageTaken);
+            pause_points::at(Point::MessageTaken);
             self.note(Event::Delivered { n: message.n })?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::next_run_order::Ordering;
 use super::notifications::{self, moment_of};
 use super::{About, Keeper, KeeperError, entry};
 use crate::handles::Handles;
-use crate::{Settings, program};
+use crate::{Settings, agent_program};
 use ostler_agents::launch::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
@@ -19,7 +19,7 @@ use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
 use ostler_store::{RunRecord, StoreError, limits};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_view::fold::fold;
 use ostler_view::proof::Begun;
 use ostler_view::{proof, write_outcome};
@@ -43,11 +43,11 @@ impl Keeper {
             Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),
         }
-        pause::at(Point::NextRunMade);
+        pause_points::at(Point::NextRunMade);
         let outcome = judge(&self.state, since_boot_ms());
         let outcome =
             write_outcome::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
-        pause::at(Point::NextRunPublished);
+        pause_points::at(Point::NextRunPublished);
         self.note_silently(Event::Ended { outcome })?;
         limits::clear(&self.record);
         self.order_run()
@@ -106,7 +106,7 @@ impl Keeper {
         how.plan.ending = self.record.plan.ending.clone();
         how.plan.rules = self.record.plan.rules.clone();
         if let (Some(program), Some(before)) = (how.argv.first_mut(), self.record.argv.first()) {
-            *program = program::resolve_again(self.agent, program, before);
+            *program = agent_program::resolve_again(self.agent, program, before);
         }
         let record = RunRecord {
             run: number,

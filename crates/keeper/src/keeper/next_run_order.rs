@@ -15,7 +15,7 @@ use crate::control::{self, Order};
 use crate::handles::{self, Handles};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::pipes::Pipe;
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -68,7 +68,7 @@ impl Ordering<'_> {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Answer::Silence),
             Err(error) => return Err(error.into()),
         }
-        pause::at(Point::NextRunOrdered);
+        pause_points::at(Point::NextRunOrdered);
         hear(&read)
     }
 
@@ -98,7 +98,7 @@ impl Ordering<'_> {
             match self.holder.gone(since_boot_ms()) {
                 Replace::Now => match start_holder(self.handles, self.run.number.saturating_sub(1)) {
                     Ok(started) => {
-                        pause::at(Point::HolderReplaced);
+                        pause_points::at(Point::HolderReplaced);
                         let pid = started.pid;
                         self.holder.replaced(started, since_boot_ms());
                         return Ok(Some(pid));

@@ -7,7 +7,7 @@
 
 use super::Keeper;
 use crate::handles::{BINARY, FOLDER, HOME, Handles};
-use crate::launcher::Launcher;
+use crate::launcher_process::Launcher;
 use crate::{NOTIFY, Settings};
 use ostler_core::event::Event;
 use ostler_core::life::State;
@@ -17,7 +17,7 @@ use ostler_store::folder::Folder;
 use ostler_store::home::Home;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::Dir;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::process::WaitStatus;
 use ostler_sys::spawn::{self, StartError, Started};
 use rustix::fd::{AsFd, OwnedFd};
@@ -81,7 +81,7 @@ impl Keeper {
 
     /// Notifies the person of a moment that is noted in the journal. `text`: what the agent said, for attached clients.
     pub(super) fn tell(&mut self, moment: Moment, wanted: &Wanted, text: Option<String>) {
-        pause::at(Point::MomentNoted);
+        pause_points::at(Point::MomentNoted);
         if wanted.by_sender {
             self.senders.are_needed(since_boot_ms());
         }
@@ -107,7 +107,7 @@ impl Keeper {
     pub(super) fn start_sender_when_due(&mut self) {
         if self.sender_due_ms().is_some() {
             self.senders.start_when_due(&self.handles, &self.folder, since_boot_ms());
-            pause::at(Point::SenderStarted);
+            pause_points::at(Point::SenderStarted);
         }
     }
 

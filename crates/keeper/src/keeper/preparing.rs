@@ -12,7 +12,7 @@ use crate::PREPARE;
 use ostler_core::event::Event;
 use ostler_core::fact::Verdict;
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use rustix::fd::{AsFd, OwnedFd};
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ impl Keeper {
         match Errand::start(&self.handles, PREPARE, &[], self.folder.dir().as_fd(), &lock) {
             Ok(errand) => {
                 self.preparing = Preparing::Runs(errand);
-                pause::at(Point::PreparingStarted);
+                pause_points::at(Point::PreparingStarted);
                 Ok(false)
             }
             // When no process can be started for it, probably none can be started for the agent either.

@@ -19,7 +19,7 @@ use ostler_core::life::Message;
 use ostler_core::record::{Mode, RequestKind, Speaks};
 use ostler_store::inbox;
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_view::proof;
 use ostler_view::proof::Kept;
 
@@ -294,7 +294,7 @@ impl Keeper {
     }
 
     fn delivered(&mut self, message: Message) -> Result<bool, KeeperError> {
-        pause::at(Point::MessageTaken);
+        pause_points::at(Point::MessageTaken);
         self.note(Event::Delivered { n: message.n })?;
         Ok(true)
     }
@@ -328,7 +328,7 @@ impl Keeper {
 
     fn press_return(&mut self, message: Message, text: &str, time: u32) -> Result<bool, KeeperError> {
         self.put_in(&sent_name(message, time), self.agent.keys(text).after_a_pause)?;
-        pause::at(Point::MessageFed);
+        pause_points::at(Point::MessageFed);
         self.input.pump(&self.handles)?;
         Ok(true)
     }

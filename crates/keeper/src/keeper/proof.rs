@@ -8,7 +8,7 @@ use ostler_core::event::Event;
 use ostler_core::outcome::Saved;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::notify::Watcher;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_view::proof::{self, Kept};
 use std::io;
 
@@ -93,7 +93,7 @@ impl Keeper {
         let found = self.is_held(&kept, &marks)? || self.proof.begin_watch(&kept) && self.is_held(&kept, &marks)?;
         match self.proof.looked(found, until_ms, since_boot_ms()) {
             Looked::Settled(saved) => {
-                pause::at(Point::TurnProved);
+                pause_points::at(Point::TurnProved);
                 self.note(Event::Saved { saved })?;
                 Ok(true)
             }

@@ -8,7 +8,7 @@ use crate::control::{self, Order};
 use crate::handles;
 use ostler_core::event::Event;
 use ostler_core::start_when::Claim;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use rustix::fd::OwnedFd;
 
 impl Keeper {
@@ -23,7 +23,7 @@ impl Keeper {
                 // It has been running since that time, however late the keeper learns of it.
                 let noted = entry(self.record.run, About::default(), Event::Begun);
                 self.write(ostler_core::event::Entry { at, ms, ..noted })?;
-                pause::at(Point::BeginNoted);
+                pause_points::at(Point::BeginNoted);
                 Ok(())
             }
             Some(Claim::Never { reason, stopped }) => self.note(Event::NotBegun { reason, stopped }),
@@ -34,14 +34,14 @@ impl Keeper {
     pub(super) fn withdraw(&mut self) -> Result<(), KeeperError> {
         let claim = Claim::Never { reason: "it was withdrawn from its queue".to_owned(), stopped: true };
         self.folder.even_when_full(|| self.run.publish_claim(&claim))?;
-        pause::at(Point::ProgramWithdrawn);
+        pause_points::at(Point::ProgramWithdrawn);
         self.look_at_claim()
     }
 
     /// The slot of its queue is held until the session has ended, also between two of its processes. The holder keeps
     /// it as well; the replacement of a holder that has just died gets all descriptors of the keeper.
     pub(super) fn keep_slot(&mut self, slot: OwnedFd) {
-        pause::at(Point::SlotReceived);
+        pause_points::at(Point::SlotReceived);
         if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
             let _ = control::order_with_file(line, Order::UseSlot, &slot);
         }

@@ -11,7 +11,7 @@ use ostler_core::fact::Fact;
 use ostler_core::life::{LongLine, State, event_of};
 use ostler_core::record::{Mode, Plan, Session};
 use ostler_store::StoreError;
-use ostler_store::pieces::Pieces;
+use ostler_store::growing_file::Pieces;
 use ostler_store::progress::Heard;
 use ostler_sys::clock;
 use ostler_sys::dir::Dir;

@@ -8,7 +8,7 @@ use ostler_core::record::{Channel, Mode, RequestKind};
 use ostler_core::view::Phase;
 use ostler_store::inbox::{self, Placed};
 use ostler_store::journal;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 
 impl Keeper {
     pub(super) fn work_inbox(&mut self) -> Result<(), KeeperError> {
@@ -28,7 +28,7 @@ impl Keeper {
                 self.grant(&request.by, at, request.kind)?
             };
             let is_stop = matches!(event, Event::StopRequested { .. });
-            pause::at(Point::RequestGranted);
+            pause_points::at(Point::RequestGranted);
             self.note_about(
                 About { out: self.heard(), request: Some(request.id), inbox: Some(end), ..About::default() },
                 event,
@@ -36,7 +36,7 @@ impl Keeper {
             if is_stop {
                 // Synced before any signal: from here on this session is not started again, whatever happens.
                 self.journal.sync()?;
-                pause::at(Point::StopSynced);
+                pause_points::at(Point::StopSynced);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! agent starts a session of its own, which outlives this one. Such a process is recognised by its cgroup, as a helper
 //! that its own session folder confirms by identity, or by the lock that it has inherited.
 
-use crate::start::LOCK_NUMBER;
+use crate::start_agent::LOCK_NUMBER;
 use ostler_core::id::SessionId;
 use ostler_store::HelperRecord;
 use ostler_store::folder::Folder;

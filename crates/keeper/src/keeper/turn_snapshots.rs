@@ -9,7 +9,7 @@ use crate::TURN;
 use crate::handles::{FOLDER, Handles};
 use ostler_core::record::{Plan, Session};
 use ostler_store::folder::Folder;
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::spawn::{self, Started};
 use rustix::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -71,7 +71,7 @@ impl TurnSnapshots {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         // When no process can be started, the snapshot of the next turn has the changes of this one.
         self.process = handles.start_with_words(TURN, &words, &[(FOLDER, folder.dir().as_fd())]).ok();
-        pause::at(Point::SnapshotStarted);
+        pause_points::at(Point::SnapshotStarted);
     }
 }
 

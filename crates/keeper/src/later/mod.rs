@@ -24,7 +24,7 @@ mod queue_slot;
 
 use crate::files::folder_of;
 use crate::handles::{Handles, environment};
-use crate::start::{LOCK_NUMBER, SLOT_NUMBER, WRITER_NUMBER};
+use crate::start_agent::{LOCK_NUMBER, SLOT_NUMBER, WRITER_NUMBER};
 use crate::wire::{self, Call};
 use after_sessions::Met;
 use helpers::Helpers;
@@ -38,7 +38,7 @@ use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::descriptors;
 use ostler_sys::lock::Held;
 use ostler_sys::machine;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::socket::{self, Packet};
 use ostler_sys::spawn::{Leads, Program, Start};
 use rustix::event::PollFlags;
@@ -90,7 +90,7 @@ enum Waited {
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
     let _ = rustix::thread::set_name(c"ostler-later");
-    pause::act_as(Role::Waiter);
+    pause_points::act_as(Role::Waiter);
     let option = |flag: &str| {
         let place = arguments.iter().position(|argument| argument == flag)?;
         arguments.get(place + 1).cloned()
@@ -127,7 +127,7 @@ fn wait_and_run(folder: &Folder, run: &RunFolder, entry: Option<Place>, helpers:
             let claim = Claim::Begun { at: clock::now(), ms: since_boot_ms() };
             match folder.even_when_full(|| run.publish_claim(&claim)) {
                 Ok(true) => {
-                    pause::at(Point::ProgramClaimed);
+                    pause_points::at(Point::ProgramClaimed);
                     tell(folder, slot.as_ref(), helpers);
                     run_program(run, slot)
                 }
@@ -169,7 +169,7 @@ fn wait(folder: &Folder, run: &RunFolder, entry: Option<Place>, helpers: &mut He
         }
     };
     let slot = queue_slot::wait_for(&opened, &entry.name, &entry.lock, helpers)?;
-    pause::at(Point::SlotTaken);
+    pause_points::at(Point::SlotTaken);
     opened.leave(&entry.name)?;
     Ok(Waited::Over(Some(slot)))
 }

@@ -7,7 +7,7 @@ use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::{Channel, Ending, Mode, Plan, Request, RequestKind, Session};
 use ostler_keeper::launch::{self, Launch};
-use ostler_keeper::launcher::Launcher;
+use ostler_keeper::launcher_process::Launcher;
 use ostler_keeper::wire::{self, Call};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::{Home, Place};

@@ -7,8 +7,8 @@ use ostler_core::outcome::Kind;
 use ostler_core::start_when::After;
 use ostler_engine::installed;
 use ostler_engine::process::now;
+use ostler_engine::quantities::parse_start_time;
 use ostler_engine::queues::{DEFAULT_QUEUE, StartLater};
-use ostler_engine::units::parse_start_time;
 
 /// What the options ask for.
 pub fn start(context: &Context, args: &mut Run) -> Result<StartLater> {

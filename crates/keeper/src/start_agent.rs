@@ -10,7 +10,7 @@ use ostler_store::queue::{Entry, Queue};
 use ostler_store::{RunRecord, StoreError};
 use ostler_sys::cgroup::{Base, Group};
 use ostler_sys::clock::{self, since_boot_ms};
-use ostler_sys::pause::{self, Point};
+use ostler_sys::pause_points::{self, Point};
 use ostler_sys::pipes::Pipe;
 use ostler_sys::process::{Identity, Serial};
 use ostler_sys::pty::Pty;
@@ -131,13 +131,13 @@ pub fn start(
             .and_then(|inside| note_agent(session, &record, run, holder, inside))
             .and_then(|()| Ok(occupied.as_ref().map_or(Ok(()), |occupied| occupied.note(handles))?))
             .and_then(|()| {
-                pause::at(Point::AgentNoted);
+                pause_points::at(Point::AgentNoted);
                 match seen {
                     Seen::Revealed(reveal) => Ok(reveal()?),
                     Seen::Kept(_) => Ok(()),
                 }
             });
-        pause::at(Point::AgentShown);
+        pause_points::at(Point::AgentShown);
         shown.map_err(|error| error.to_string())
     };
     let slot = handles.get(handles::SLOT).filter(|_| later.is_none());

@@ -10,7 +10,7 @@ use crate::files::helper_record;
 use crate::handles::{self, Handles, Helper};
 use crate::holder::{self, BEGUN, KEEPER_PROCESS, LINE};
 use crate::launch::LaunchError;
-use crate::start::{self, NotStarted, Seen, Starting};
+use crate::start_agent::{self, NotStarted, Seen, Starting};
 use crate::{HOLDER, KEEPER};
 use ostler_core::record::Session;
 use ostler_store::RunRecord;
@@ -18,7 +18,7 @@ use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::hidden_name;
 use ostler_sys::cgroup::{self, Base};
 use ostler_sys::dir::Dir;
-use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::pause_points::{self, Point, Role};
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, signals, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -67,14 +67,14 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
         // Only the launcher may have the reading end: a process that waits for the launcher to close it would otherwise
         // wait for its own copy too.
         drop(report.take());
-        pause::act_as(Role::Beginner);
+        pause_points::act_as(Role::Beginner);
         let groups = groups.as_ref();
         let beginner = Beginner { beginning: &beginning, groups, listener: listener.as_ref(), reporter: &reporter };
         beginner.become_holder(binary, piped);
     };
     spawn::branch_off(outside.as_ref().map(AsFd::as_fd), copy).map_err(StartError::Fork)?;
     drop(reporter);
-    pause::at(Point::CopyMade);
+    pause_points::at(Point::CopyMade);
     if let Some(listener) = listener {
         open_meanwhile(&listener, beginning.folder);
     }
@@ -129,7 +129,7 @@ impl Beginner<'_> {
                 // Reported again: the keeper may have been killed before it could report. A launcher that knows already
                 // has exited.
                 self.tell(REPORT_OK);
-                pause::at(Point::LauncherTold);
+                pause_points::at(Point::LauncherTold);
                 begun.go_on(self.beginning);
             }
             Err(error) => {
@@ -173,7 +173,7 @@ impl Beginner<'_> {
             Some(_) => beginning.folder.write_first_holder(&helper_record()?)?,
             None => beginning.folder.write_holder(&helper_record()?)?,
         }
-        pause::at(Point::HolderNoted);
+        pause_points::at(Point::HolderNoted);
         let starting = Starting {
             session: beginning.session,
             folder: beginning.folder,
@@ -182,8 +182,8 @@ impl Beginner<'_> {
             environment: beginning.environment,
             groups: self.groups,
         };
-        let agent = start::start(starting, &mut handles, piped, Seen::Revealed(&|| self.reveal()))?;
-        pause::at(Point::AgentStarted);
+        let agent = start_agent::start(starting, &mut handles, piped, Seen::Revealed(&|| self.reveal()))?;
+        pause_points::at(Point::AgentStarted);
         // The launcher is told only when there are two helpers, because from then on one of them may be killed. The
         // keeper tells it, because this process is suspended until the keeper is loaded. A launcher that was killed in
         // the meantime does not change what was started.
@@ -196,7 +196,7 @@ impl Beginner<'_> {
         // No process or no memory: handled like a keeper that died at once, and the holder tries again.
         let keeper = handles.start_helper_after(&helper, beginning.environment, &tell);
         let keeper = keeper.ok().map(|started| started.pidfd);
-        pause::at(Point::KeeperStarted);
+        pause_points::at(Point::KeeperStarted);
         Ok(Begun { agent, handles, line, keeper })
     }
 

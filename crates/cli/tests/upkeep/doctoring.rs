@@ -2,7 +2,7 @@
 
 use crate::harness;
 use ostler_testkit::{Harness, ProcessKind, patience};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
 /// The problems that need attention, as (what, what to do).
 #[track_caller]
@@ -44,6 +44,27 @@ fn a_damaged_folder_is_named_with_what_is_wrong_and_stops_nothing_else() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].0.contains(session.id()) && found[0].0.contains("session.json"));
     assert!(found[0].1.contains(&format!("ostler purge {}", session.id())));
+}
+
+#[test]
+fn a_copy_in_the_archive_is_named_and_nothing_is_written_into_it() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.living(ProcessKind::Keeper);
+    let archive = harness.home().join("archive/2026-11");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&archive).unwrap();
+    let copied = std::process::Command::new("cp").arg("-r").args([session.path(), archive.clone()]).status().unwrap();
+    assert!(copied.success());
+    let copy = archive.join(session.id());
+    for doctor in [&["doctor"][..], &["doctor", "--fix"]] {
+        harness.run(doctor);
+        let found = problems(&harness);
+        let [(what, _)] = &found[..] else { panic!("{found:?}") };
+        assert!([&session.path(), &copy].iter().all(|path| what.contains(path.to_str().unwrap())), "{what}");
+        assert!(!copy.join("runs/1/outcome.json").exists());
+    }
+    std::fs::remove_dir_all(&copy).unwrap();
+    assert_eq!(problems(&harness), []);
 }
 
 #[test]

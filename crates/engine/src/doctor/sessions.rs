@@ -28,7 +28,7 @@ const LOOP: u32 = 3;
 pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
     let mut places = home.live_places()?;
     places.extend(home.archived_places()?);
-    places.sort_by_key(|place| place.id);
+    places.sort_by_key(|place| (place.id, place.archived));
     let (mut findings, mut running, mut ended) = (Vec::new(), 0, 0);
     // On a full disk every session has to be examined, because it may be waiting for room.
     let room = Dir::open(home.sessions()).is_ok_and(|dir| is_nearly_full(&dir).is_ok_and(|full| !full));
@@ -81,8 +81,19 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
             Err(error) => findings.push(damaged(place, &error)),
         }
     }
+    findings.extend(copies(&places));
     findings.insert(0, Finding::fine(format!("sessions: {running} running, {ended} ended")));
     Ok((findings, kept.into_iter().flatten().collect()))
+}
+
+/// Sessions whose id another folder has as well. The places are sorted by their ids. A session that was archived while
+/// the places were listed is in the list twice, and only once on the disk.
+fn copies(places: &[Place]) -> impl Iterator<Item = Finding> {
+    let twice = |both: &&[Place]| both[0].id == both[1].id && both.iter().all(|place| place.path.exists());
+    places.windows(2).filter(twice).map(|both| {
+        let what = format!("two sessions have the id {}: {} and {}", both[0].id, quoted(&both[0].path), quoted(&both[1].path));
+        Finding::problem(what, "one of the two is a copy; move it away")
+    })
 }
 
 /// The damaged files of a packed session. Every file is read, which lists do not do.
@@ -128,10 +139,17 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
     };
     if view.ended {
         let recorded = view.run > 0 && folder.run(view.run).and_then(|run| run.outcome()).is_ok_and(|o| o.is_some());
-        if !recorded {
-            let what = format!("{id} ended without a keeper, so its outcome is not recorded");
-            let finding = Finding::problem(what, format!("ostler wait {id}"));
-            findings.push(finding.fixed_by(Fix::Record(place.clone())));
+        let unrecorded = format!("{id} ended without a keeper, so its outcome is not recorded");
+        match (recorded, place.archived) {
+            (true, _) => {}
+            (false, false) => {
+                let finding = Finding::problem(unrecorded, format!("ostler wait {id}"));
+                findings.push(finding.fixed_by(Fix::Record(place.clone())));
+            }
+            // Nothing is written into the archive.
+            (false, true) => {
+                findings.push(Finding::note(format!("{unrecorded}; it is archived"), format!("ostler restore {id}")));
+            }
         }
         let listens = folder.dir().stat("sock").ok().flatten().is_some();
         if recorded && listens && matches!(socket::reach(folder.dir()), Ok(None)) {

@@ -39,8 +39,8 @@ pub enum Command {
     /// Open the dashboard: all sessions by what they need, live, with a key for each command
     #[command(
         after_help = "Keys: j k select, Enter attaches (Ctrl-\\ comes back), Space shows more, / filters, Tab goes to the next that needs you, a allows and x \
-                            denies what it asks, r replies, n starts a session, ? lists all keys, q leaves. Sessions go on \
-                            without it."
+                            denies what it asks, r replies, n starts a session, ? lists all keys, q quits. Sessions keep \
+                            running."
     )]
     Ui,
     /// List the known agents, where they are installed and what works with each
@@ -123,9 +123,9 @@ pub enum Command {
     Upgrade(Upgrade),
     /// Continue sessions that were meant to go on: after a reboot, or when all their processes were killed
     Recover(Recover),
-    /// Have sessions continued at each login or boot, by a systemd user unit
+    /// Continue sessions at each login or boot, by a systemd user unit
     InstallService(InstallService),
-    /// Explain a command, or a topic: exit-codes, ids, files, agents, config, jobs
+    /// Explain a command, or a topic: exit-codes, ids, files, agents, config, jobs, notify
     Help(Help),
     /// Print completions for a shell
     Completions {

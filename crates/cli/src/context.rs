@@ -32,7 +32,7 @@ impl Context {
                 0 => String::new(),
                 count => format!(" ({count} more: ostler doctor)"),
             };
-            let words = Failure::usage(format!("{}; {}{more}", first.place_and_words(), first.consequence()));
+            let words = Failure::usage(format!("{}{more}", first.in_a_line()));
             tell!("ostler: {words}");
         }
     }

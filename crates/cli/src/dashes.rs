@@ -38,7 +38,7 @@ pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
     };
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let marked = |(index, word): (usize, &OsString)| match word.to_str().filter(|word| is_text(word)) {
-        Some(text) if index < end && !takes_value(command, &arguments[index - 1]) => format!("{MARK}{text}").into(),
+        Some(text) if index < end && !is_value(command, &arguments[index - 1]) => format!("{MARK}{text}").into(),
         Some(_) | None => word.clone(),
     };
     arguments.iter().enumerate().map(marked).collect()
@@ -57,7 +57,7 @@ fn mark_excluded(arguments: Vec<OsString>) -> Vec<OsString> {
     };
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let marked = |(index, word): (usize, &OsString)| match word.to_str().filter(|text| is_word(text)) {
-        Some(text) if index < end && !takes_value(command, &arguments[index - 1]) => format!("{MARK}{text}").into(),
+        Some(text) if index < end && !is_value(command, &arguments[index - 1]) => format!("{MARK}{text}").into(),
         Some(_) | None => word.clone(),
     };
     arguments.iter().enumerate().map(marked).collect()
@@ -86,9 +86,12 @@ pub fn is_flag(word: &str) -> bool {
     !name.is_empty() && !name.contains(char::is_whitespace)
 }
 
+fn is_value(command: &Command, before: &OsString) -> bool {
+    before.to_str().is_some_and(|before| takes_value(command, before))
+}
+
 /// Whether the next word is the value of this one.
-fn takes_value(command: &Command, word: &OsString) -> bool {
-    let Some(word) = word.to_str() else { return false };
+pub fn takes_value(command: &Command, word: &str) -> bool {
     let option = |matches: &dyn Fn(&clap::Arg) -> bool| {
         command.get_arguments().any(|option| option.get_action().takes_values() && matches(option))
     };

@@ -141,7 +141,9 @@ fn advice(error: &Error) -> (Code, String) {
         Error::TreeInUse { session } => {
             (Code::Refused, format!("add --worktree, or stop it first: ostler stop {}", session.id))
         }
-        Error::NoWorktree { .. } => (Code::Usage, "start sessions with --worktree to see their changes".to_owned()),
+        Error::NoWorktree { .. } => {
+            (Code::Usage, "start sessions with --worktree to keep their changes apart".to_owned())
+        }
         Error::NothingChanged { session } => (Code::Failed, format!("read what it says: ostler logs {}", session.id)),
         Error::StillWorks { session } => {
             let id = session.id;
@@ -150,6 +152,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::CannotOnlyRead { .. } => (Code::Usage, "name another agent with --by".to_owned()),
         Error::NothingToHandOver { .. } => (Code::Usage, "see ostler handover --help".to_owned()),
         Error::NoTarget { .. } => (Code::Usage, "name a branch with --into".to_owned()),
+        Error::IsTheGroup { members, .. } => (Code::Usage, format!("name one of its sessions: {}", members.join(", "))),
         Error::InNoGroup { session } => (Code::Usage, format!("land it alone: ostler land {}", session.id)),
         Error::Left => (Code::Stopped, "nothing has changed".to_owned()),
         Error::NoSnapshots { .. } => (
@@ -160,6 +163,10 @@ fn advice(error: &Error) -> (Code, String) {
         Error::InTheWay { .. } => (Code::Failed, "nothing has changed; move them away first".to_owned()),
         Error::NoRewind { .. } => (Code::Usage, "nothing has changed".to_owned()),
         Error::CheckStopped { .. } => (Code::Stopped, "run it again".to_owned()),
+        Error::NothingBeforeStart { turns, .. } => (Code::Usage, format!("it has had turns 1 to {turns}")),
+        Error::NoSuchTurn { session, turn: 0, .. } => {
+            (Code::Usage, format!("to put back only its files: ostler rewind {} --turn 0 --files", session.id))
+        }
         Error::NoSuchTurn { turns, .. } => (Code::Usage, format!("it has had turns 1 to {turns}")),
         Error::TurnNotFound { session, .. } => {
             (Code::Failed, format!("only its files can go back: ostler rewind {} --turn N --files", session.id))
@@ -267,7 +274,9 @@ fn advice(error: &Error) -> (Code, String) {
         }
         Error::StillWriting { session } => (Code::Refused, format!("stop it first: ostler stop {}", session.id)),
         Error::NoTranscript { .. } => (Code::NoSession, "list sessions with: ostler ls -a".to_owned()),
-        Error::UnknownTranscript { .. } | Error::NotATranscript { .. } => (Code::Usage, String::new()),
+        Error::UnknownTranscript { .. } | Error::NoRepair { .. } | Error::NotATranscript { .. } => {
+            (Code::Usage, String::new())
+        }
         Error::TranscriptGone { id, .. } => {
             (Code::NoSession, format!("restore its last copy: ostler checkpoints restore {id} last"))
         }

@@ -4,6 +4,7 @@
 mod mistakes;
 mod notify;
 pub mod own_agents;
+mod plain_words;
 mod queues;
 
 use crate::environment::Environment;

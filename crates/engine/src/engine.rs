@@ -95,9 +95,15 @@ impl Engine {
     pub fn select_archived(&self, words: &[String]) -> Result<Vec<Place>> {
         let archived =
             |word: &str| self.home.select_archived(word).map_err(|error| Error::NotFound { error, nearest: None });
+        let is_called = |place: &Place, word: &str| SessionRef::at(place).name.as_deref() == Some(word);
         each_once(words, |word| match self.select_several_archived(word)? {
             Some(places) => Ok(places),
-            None => Ok(vec![archived(word)?.map_or_else(|| self.select(word), Ok)?]),
+            None => Ok(vec![match archived(word)? {
+                None => self.select(word)?,
+                Some(found) if found.id.as_str() == word || is_called(&found, word) => found,
+                // The word is only the beginning of its id or name, and may be the whole name of another session.
+                Some(found) => self.select(word).ok().filter(|other| is_called(other, word)).unwrap_or(found),
+            }]),
         })
     }
 

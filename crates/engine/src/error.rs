@@ -79,6 +79,9 @@ pub enum Error {
     /// Its worktree was not made from a branch, so it is not known where its work belongs.
     #[error("{session} was not started from a branch")]
     NoTarget { session: SessionRef },
+    /// It has started a group.
+    #[error("{session} is a group")]
+    IsTheGroup { session: SessionRef, members: Vec<String> },
     /// It was not started in a group.
     #[error("{session} is in no group")]
     InNoGroup { session: SessionRef },
@@ -97,6 +100,9 @@ pub enum Error {
     /// There is no snapshot of its working tree.
     #[error("{session} has no snapshots of its files{}", .why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
     NoSnapshots { session: SessionRef, why: Option<String> },
+    /// Turn 0 is the start of the session, so it has changed nothing. `turns`: how many it has had.
+    #[error("turn 0 is the start of {session}, before which nothing is known")]
+    NothingBeforeStart { session: SessionRef, turns: u32 },
     /// There is no snapshot after this turn. `turns`: the turns that have one.
     #[error("{session} has no snapshot of its files after turn {turn}")]
     NoSnapshot { session: SessionRef, turn: u32, turns: String },
@@ -110,7 +116,10 @@ pub enum Error {
     #[error("the check was stopped, so nothing is known about {session}")]
     CheckStopped { session: SessionRef },
     /// The session has only `turns` turns.
-    #[error("{session} has no turn {turn}")]
+    #[error("{}", match .turn {
+        0 => format!("the conversation of {session} has nothing before turn 1"),
+        turn => format!("{session} has no turn {turn}"),
+    })]
     NoSuchTurn { session: SessionRef, turn: u32, turns: u32 },
     /// Its transcript does not show where a turn begins.
     #[error("the beginning of turn {turn} is not in the transcript of {session}")]
@@ -285,6 +294,8 @@ pub enum Error {
     NoTranscript { word: String },
     #[error("{agent} keeps no transcript that ostler can read")]
     UnknownTranscript { agent: String },
+    #[error("ostler cannot repair transcripts of {agent}")]
+    NoRepair { agent: String },
     #[error("{path} is gone")]
     TranscriptGone { path: String, id: SessionId },
     #[error("{id} has no transcript, because nothing was said")]

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::session_ref::SessionRef;
 use ostler_core::comparison::{Checked, Compared};
 use ostler_core::record::Session;
 use ostler_core::view::View;
@@ -95,7 +96,14 @@ impl Engine {
     /// The other members of the group that a session is in.
     pub fn others_in_group(&self, place: &Place) -> Result<Vec<Place>> {
         let session = place.open()?.session()?;
-        let group = session.group.ok_or(Error::InNoGroup { session: crate::SessionRef::at(place) })?;
+        let refused = SessionRef::at(place);
+        if session.job.as_deref() == Some(KIND) {
+            let members = self.group(&format!("group:{}", name_of(&session)))?;
+            let members = members.iter().map(|member| SessionRef::at(member).name.unwrap_or(member.id.to_string()));
+            let members = members.collect();
+            return Err(Error::IsTheGroup { session: refused, members });
+        }
+        let group = session.group.ok_or(Error::InNoGroup { session: refused })?;
         let all = self.group(&format!("group:{group}"))?;
         Ok(all.into_iter().filter(|other| other.id != place.id).collect())
     }

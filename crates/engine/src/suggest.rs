@@ -5,8 +5,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let word = word.to_lowercase();
     let allowed = match word.chars().count() {
         0 | 1 => 0,
-        2..=4 => 1,
-        5..=8 => 2,
+        2..=5 => 1,
+        6..=8 => 2,
         _ => 3,
     };
     let word: Vec<char> = word.chars().collect();

@@ -331,7 +331,9 @@ impl Driver {
 
     /// What `ls` shows until there is a line of progress. It is only in the log, not among the progress lines.
     pub fn begins_with(&self, line: &str) {
-        let _ = writeln!(std::io::stdout(), "{line}");
+        if self.steps.has_no_lines() {
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
     }
 
     /// Whether a child was prevented from finishing, so that its work has to be done again. `None`: it ended by itself,

@@ -234,7 +234,7 @@ pub fn on(list: &str, prompt: &str, model: Option<&str>, arguments: &[String]) -
             None => (word, 1),
         };
         if agent.is_empty() {
-            return Err(format!("--on {list} has an empty name"));
+            return Err(format!("--on {list:?} has an empty name; for example: --on demo,demo:2"));
         }
         for _ in 0..count {
             members.push(Member {

@@ -72,6 +72,11 @@ impl Steps {
         Ok(is_new)
     }
 
+    /// Whether no driver has reported anything yet.
+    pub fn has_no_lines(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Whether this driver has now reported the line more often than the record has it.
     fn is_new(&mut self, line: &str) -> bool {
         let said = self.said.entry(line.to_owned()).or_default();

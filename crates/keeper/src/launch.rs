@@ -64,11 +64,20 @@ const REPAIRS: u32 = 20;
 /// How many files a helper must be allowed to open: its descriptors, and some for clients.
 const OPEN_FILES: u64 = 64;
 
+/// How large a file must be allowed to become: the output and the records of a session are files.
+const FILE_SIZE: u64 = 16 << 20;
+
 /// Refuses to start helpers where they could not work. They inherit the limits of this process.
 fn check_surroundings() -> Result<(), LaunchError> {
     if let Some(limit) = getrlimit(Resource::Nofile).current.filter(|&limit| limit < OPEN_FILES) {
         let words = format!(
             "only {limit} files may be open at once, and a session needs {OPEN_FILES}; raise the limit with ulimit -n"
+        );
+        return Err(LaunchError::NotStarted(words));
+    }
+    if let Some(limit) = getrlimit(Resource::Fsize).current.filter(|&limit| limit < FILE_SIZE) {
+        let words = format!(
+            "files may have at most {limit} bytes, and a session needs {FILE_SIZE}; raise the limit with ulimit -f"
         );
         return Err(LaunchError::NotStarted(words));
     }

@@ -2,23 +2,16 @@
 
 use clap::{Args, Subcommand};
 
-/// A tree of its own for a conversation that exists already. A word behind `-w` would be taken for the session or the message.
+/// A tree of its own for a conversation that exists already.
 #[derive(Args)]
 pub struct WorktreeArgs {
-    /// Go on in a new git worktree, .worktrees/NAME on the new branch ostler/NAME (default: the session's name or id)
-    #[arg(short = 'w', long, value_name = "NAME", num_args = 0..=1, require_equals = true)]
+    /// Continue in a new git worktree, .worktrees/NAME on the new branch ostler/NAME (default: the session's name or id)
+    #[arg(short = 'w', long, value_name = "NAME", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "not asked for, asked for, and asked for with a name")]
     pub worktree: Option<Option<String>>,
     /// The commit or branch that the worktree begins with (default: what is in the session's folder)
     #[arg(long, value_name = "REF", requires = "worktree")]
     pub base: Option<String>,
-}
-
-impl WorktreeArgs {
-    pub fn asked(&self) -> Option<ostler_engine::worktrees::Asked> {
-        let name = self.worktree.clone()?;
-        Some(ostler_engine::worktrees::Asked { name, base: self.base.clone(), from: None })
-    }
 }
 
 #[derive(Args)]
@@ -62,7 +55,7 @@ pub struct Land {
     /// Its commits one by one on top of the branch
     #[arg(long)]
     pub rebase: bool,
-    /// A shell command that has to succeed in a worktree with the result
+    /// A shell command that must succeed in a worktree with the result
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
     /// The message of the commit (default: the first line of its prompt)

@@ -27,7 +27,7 @@ pub struct Loop {
     /// Read the prompt from a file
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Make the prompt anew for each turn with this command; if it fails or prints nothing, the loop ends
+    /// Make a new prompt for each turn with this command; if it fails or prints nothing, the loop ends
     #[arg(long, value_name = "CMD", conflicts_with_all = ["prompt", "file"])]
     pub prompt_command: Option<String>,
     /// End when this command exits with 0; it runs after each turn, and the end of its output goes into the next prompt
@@ -67,7 +67,7 @@ pub struct Loop {
     /// Working folder (default: the current one)
     #[arg(long, value_name = "FOLDER")]
     pub cwd: Option<PathBuf>,
-    /// Which model the agent should use
+    /// The model for the agent
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Each turn starts when this queue has a free slot; with --same, the conversation does (default: the queue "default")
@@ -126,7 +126,7 @@ pub struct Fan {
 #[command(
     after_help = "Each FILE.md is one agent: its prompt, above it optional settings (agent, model) between lines ---. The first one \
                   begins; an answer with <next agent=\"NAME\"/> hands over to NAME.md. Each round has a git worktree of its own. Work that \
-                  could not land stays there. Landings of workers that were started together do not wake them."
+                  could not land stays there. Workers that were started together are not woken by each other's landings."
 )]
 pub struct Worker {
     /// The agents, one Markdown file each; the first one begins (default: .ostler/agents/*.md)
@@ -135,10 +135,10 @@ pub struct Worker {
     /// The branch that is worked on (default: main)
     #[arg(long, value_name = "BRANCH")]
     pub branch: Option<String>,
-    /// So many workers; more than one run in the background
+    /// Number of workers; with more than one, they run in the background
     #[arg(short = 'n', value_name = "N", default_value = "1")]
     pub number: NonZeroUsize,
-    /// A command that has to succeed in a tree with the result before work lands
+    /// A command that must succeed in a worktree with the result before work lands
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
     /// Run in the background: print the id and return
@@ -150,7 +150,7 @@ pub struct Worker {
 #[command(
     after_help = "The file says which jobs there are, and what each of them needs; ostler help jobs has an example. A job that fails \
                   stops what needs it and nothing else. The same command continues what was killed, and does not run again what has \
-                  succeeded; a job that was changed in the file, and what needs it, is run again. --fresh runs everything anew.\n\n\
+                  succeeded; a job that was changed in the file, and what needs it, is run again. --fresh runs everything again.\n\n\
                   Exit codes: 0 all jobs succeeded, 1 a job failed, 2 something in the file is wrong (nothing was started), 6 stopped, \
                   7 the file is already run with other jobs."
 )]
@@ -188,7 +188,7 @@ pub struct Review {
     /// The agent that judges them (default: the agent of the session, in a new conversation)
     #[arg(long, value_name = "AGENT")]
     pub by: Option<String>,
-    /// What the agent is told to look for, from a file; the task, the changes and the form of the verdict follow in any case
+    /// What the agent is told to look for, from a file; the task, the changes and the form of the verdict are always added
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
     /// Print the verdict as JSON
@@ -222,7 +222,7 @@ pub struct Handover {
     /// Name of the session
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Which model the agent should use
+    /// The model for the agent
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)

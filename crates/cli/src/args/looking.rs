@@ -106,7 +106,7 @@ pub struct Logs {
     /// Print the time before each line, in UTC
     #[arg(short, long, conflicts_with = "raw")]
     pub timestamps: bool,
-    /// Print only lines that match this regular expression; with --json, objects that have it in one of their texts
+    /// Print only lines that match this regular expression; with --json, objects in which any text matches
     #[arg(short, long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub grep: Option<String>,
     /// With --grep, ignore upper and lower case
@@ -125,7 +125,7 @@ pub struct Logs {
 
 #[derive(Args)]
 #[command(
-    after_help = "All words must be in one message. \"several words\" in quotes must stand next to each other, beg* is \
+    after_help = "All words must be in one message. \"several words\" in quotes must be next to each other, beg* is \
                         the beginning of a word, -word must not be there. Upper and lower case and accents do not \
                         matter. The newest messages come first.\n\n\
                         Exit codes: 0 found something, 1 found nothing, 2 wrong usage, 125 ostler itself failed."

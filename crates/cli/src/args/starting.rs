@@ -68,7 +68,7 @@ pub struct Run {
     /// Start when this session has succeeded, or has ended as OUTCOME (may be repeated)
     #[arg(long, value_name = "ID[=OUTCOME]", help_heading = "Start later")]
     pub after: Vec<String>,
-    /// Which model the agent should use
+    /// The model for the agent
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Read the prompt from a file
@@ -186,8 +186,8 @@ pub struct Resume {
                   Exit codes: as for run; 2 ambiguous id, 3 no such conversation, 7 a process or a session has it already."
 )]
 pub struct Adopt {
-    /// The agent's own id of the conversation, the beginning of one, or the path of its transcript; without, pick one
-    /// from a list
+    /// The agent's own id of the conversation, the beginning of one, or the path of its transcript (default: a choice of
+    /// the newest)
     #[arg(value_name = "CONVERSATION")]
     pub conversation: Option<String>,
     #[command(flatten)]
@@ -198,22 +198,22 @@ pub struct Adopt {
     /// Print the id and return
     #[arg(short, long)]
     pub detach: bool,
-    /// In a terminal of its own, to attach to
+    /// Run it in its own terminal, to attach to
     #[arg(short, long)]
     pub terminal: bool,
-    /// Keep the agent for further messages when its turn is over
+    /// Keep the agent running for more messages after its turn
     #[arg(long)]
     pub keep: bool,
     /// First end the process that has the conversation open, with its last turn saved
     #[arg(long)]
     pub takeover: bool,
-    /// A name to call it by
+    /// Name of the session
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Which model the agent should use
+    /// The model for the agent
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
     #[command(flatten)]
@@ -227,7 +227,7 @@ pub struct Adopt {
 )]
 pub struct Fork {
     /// The session to copy
-    pub id: String,
+    pub id: Option<String>,
     #[command(flatten)]
     pub message: Message,
     /// Run in the background: print the new id and return once the agent has started

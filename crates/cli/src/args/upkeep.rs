@@ -144,7 +144,7 @@ pub struct Notify {
 pub enum NotifyAction {
     /// Send one notification each way that is configured, and say what arrived
     Test,
-    /// Give up what waits to be sent, and forget what was given up
+    /// Drop notifications that wait or could not be sent
     Clear,
 }
 

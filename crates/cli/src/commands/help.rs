@@ -80,13 +80,13 @@ Without an agent and with --, anything can be kept: ostler run -- make test
         "config",
         "the settings in config.toml",
         "  default_agent = \"{1}\"             the agent for prompts without an agent name
-  detach_key = \"ctrl-\\\\\"              detaches; pressed twice it goes to the program inside
+  detach_key = \"ctrl-\\\\\"            detaches; pressed twice it goes to the program inside
   ui = \"default\"                    ostler alone opens the dashboard (ostler ui) where there are sessions; \"off\"
   grace = \"10s\"                     how long stop waits before it kills
   linger = \"2s\"                     how long processes left behind by a program may take to exit
   autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"
   snapshots = \"off\"                 take no snapshots of an agent's files at the end of its turns
-  snapshot_file_limit = \"50MiB\"     larger files are not in them
+  snapshot_file_limit = \"50MiB\"     larger files are left out of snapshots
   output_limit = \"2GiB\"             how much a run without a terminal may print; \"off\"
   terminal_output_limit = \"64MiB\"   how much output of a terminal is kept
   min_free_space = \"1GiB\"           sessions write no output while less disk space is free; \"off\"
@@ -104,22 +104,22 @@ Without an agent and with --, anything can be kept: ostler run -- make test
   end = \"SIGINT\"                    how to end it: SIGTERM, SIGINT, SIGHUP or stdin; or end_text = \"/quit\"
 
   [queues.NAME]                     for ostler run --queue NAME; \"default\" for --queue alone
-  slots = 4                         so many of its sessions run at once
-  min_free_memory = \"2GiB\"         the next one starts only while so much memory is free
+  slots = 4                         how many of its sessions run at once
+  min_free_memory = \"2GiB\"          the next one starts only while so much memory is free
   max_load = 8.0                    and only while the load of the machine is below this
 
   [agents.{1}]                      for every new session of this agent: timeout = \"2h\", turn_timeout = \"10m\",
                                     budget = 5.0, max_turns = 20, restart = \"on-failure\", on_limit = \"wait\"
 
-  [notify]                          be told when a session asks, fails or ends: ostler help notify
+  [notify]                          notifications when a session asks, fails or ends: ostler help notify
 
 All settings: ",
     ),
     (
         "jobs",
-        "sessions that drive other sessions, and go on after any kill",
+        "sessions that drive other sessions, and continue after any kill",
         "A job is a session whose program is ostler: it starts others and waits for them. ls lists those below it; wait, logs,
-show, stop and events work on it. Whatever is killed, it goes on where it was, and takes no step twice.
+show, stop and events work on it. Whatever is killed, it continues where it was, and repeats no step.
 
   ostler loop AGENT \"…\" --until CMD    turn after turn, until CMD exits with 0
   ostler up                            the jobs of ostler.toml, each as soon as what it needs has succeeded:
@@ -143,8 +143,8 @@ show, stop and events work on it. Whatever is killed, it goes on where it was, a
   ostler resume ID                     continues a job that was stopped
   ostler recover                       continues jobs after a reboot; ostler install-service: at each login
 
-A session of a job that is stopped by a person stops only itself; the job takes it as failed.
-Exit codes are those of ostler wait: 0 reached, 1 a limit ended it or it failed, 4 it asks, 5 lost, 6 stopped.
+A session of a job that is stopped by a person stops only itself; the job counts it as failed.
+Exit codes are those of ostler wait: 0 succeeded, 1 a limit ended it or it failed, 4 it asks, 5 lost, 6 stopped.
 ",
     ),
     (
@@ -152,15 +152,15 @@ Exit codes are those of ostler wait: 0 reached, 1 a limit ended it or it failed,
         "notifications when a session needs you",
         "  [notify]
   moments = [\"asking\", \"failed\", \"ended\"]   also: turn, lost, unproven, limit, budget; all when not set
-  desktop = true                    through the notification service of the desktop
-  terminal = true                   in attached terminals
+  desktop = true                  through the notification service of the desktop
+  terminal = true                 in attached terminals
   command = [\"my-notify\"]         a program; it gets JSON on standard input, and OSTLER_NOTIFY_TITLE, _TEXT, ...
-  only_detached = true              not while a terminal is attached to the session
+  only_detached = true            not while a terminal is attached to the session
   min_duration = \"30s\"            not for turns and runs that took less time
   quiet = \"22:00-07:00\"           not in these hours
   timeout = \"10s\"                 how long one attempt may take
 
-  [notify.webhook]                  JSON, with X-Ostler-Delivery (the same on a retry)
+  [notify.webhook]                JSON, with X-Ostler-Delivery (the same on a retry)
   url = \"https://example.org/hook\"
   secret_file = \"~/.hook-secret\"  signs it: X-Hub-Signature-256; or secret_env = \"NAME\"
 
@@ -211,7 +211,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "search",
         &[
             "ostler search redis timeout                   messages with both words, the newest first",
-            "ostler search \"connection refused\" -docker   a phrase, and a word that must not be there",
+            "ostler search \"connection refused\" -docker    a phrase, and a word that must not be there",
             "ostler search \"migrat*\" --in . --since 7d     this folder, the last week, any ending",
             "ostler search panic --role tool --json        what tools printed, as JSON",
         ],
@@ -257,15 +257,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "up",
         &[
-            "ostler up --dry-run                            what would be done, in which order",
-            "ostler up --watch                              run ostler.toml; a line for each job",
+            "ostler up --dry-run                           what would be done, in which order",
+            "ostler up --watch                             run ostler.toml; a line for each job",
             "ostler up nightly.toml --only tests",
         ],
     ),
     (
         "review",
         &[
-            "ostler review login --by {2}                   exit code 0 only when it passes",
+            "ostler review login --by {2}                  exit code 0 only when it passes",
             "ostler review login --prompt security.md --json",
         ],
     ),
@@ -300,7 +300,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "compare",
         &[
-            "ostler run --on {1},{2}:2 --name login \"fix the login\"    a group of three",
+            "ostler run --on {1},{2}:2 --name login \"fix the login\"   a group of three",
             "ostler compare login --check \"make test\"",
         ],
     ),
@@ -320,7 +320,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ostler loop {1} \"make the tests pass\" --until \"make test\"",
             "ostler loop {1} -f PROMPT.md --max 5 --budget 2 -d --name nightly",
             "ostler loop -w --same {1} \"fix the login\" --until \"npm test\" --timeout 1h",
-            "ostler loop {1} --prompt-command ./next-task    the prompt is made anew for each turn",
+            "ostler loop {1} --prompt-command ./next-task   a new prompt for each turn",
         ],
     ),
     ("recover", &["ostler recover", "ostler recover --dry-run"]),
@@ -380,7 +380,10 @@ fn with_agents(line: &str) -> String {
             let (first, rest) = line.split_at(indent + gap);
             let second = rest.trim_start();
             let column = line.len() - second.len();
-            format!("{:<column$}{}", named(first), named(second))
+            // A command that is too long for its column keeps a gap.
+            let first = named(first);
+            let column = column.max(first.len() + 2);
+            format!("{first:<column$}{}", named(second))
         }
         None => named(line),
     }
@@ -435,7 +438,7 @@ fn about(name: &str) -> Result<String> {
             let candidates = names.iter().map(String::as_str).chain(TOPICS.iter().map(|(topic, _, _)| *topic));
             let hint = match nearest(name, candidates) {
                 Some(meant) => format!("did you mean {meant}?"),
-                None => "ostler help topics lists more".to_owned(),
+                None => format!("topics: {}; commands: ostler --help", TOPICS.map(|(topic, _, _)| topic).join(", ")),
             };
             Err(Failure::usage(format!("there is no help about {name:?}; {hint}")))
         }

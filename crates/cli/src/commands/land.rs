@@ -57,9 +57,10 @@ pub fn told(engine: &Engine, place: &Place, landing: Landing, dry: bool) -> Resu
         Landing::Conflict { branch, files } => {
             let named = files.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
             let more = if files.len() > NAMED { format!(" and {} more", files.len() - NAMED) } else { String::new() };
+            let restore = if place.archived { format!("ostler restore {id}, then ") } else { String::new() };
             failed(format!(
-                "{id} conflicts with {branch} in {named}{more}; {}. Let it bring {branch} in: ostler resume {id} \"merge \
-                 {branch} and resolve the conflicts\", then land it again",
+                "{id} conflicts with {branch} in {named}{more}; {}. Let it bring {branch} in: {restore}ostler resume {id} \
+                 \"merge {branch} and resolve the conflicts\", then land it again",
                 unchanged(&branch)
             ))
         }

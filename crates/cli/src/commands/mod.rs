@@ -9,6 +9,7 @@ mod bisect;
 pub mod checkpoints;
 mod compare;
 mod completion;
+mod continuing;
 mod dashboard;
 mod diff;
 mod doctor;

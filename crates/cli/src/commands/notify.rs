@@ -39,7 +39,9 @@ fn test(context: &Context) -> Result<Code> {
         say!("{}", line(&Tested { way: "terminal", result }, context.style))?;
     }
     if results.is_empty() {
-        say!("[notify] in config.toml names no way; ostler help notify has an example")?;
+        say!(
+            "[notify] in config.toml sets no way to notify (desktop, terminal, command, webhook or ntfy); ostler help notify has an example"
+        )?;
     }
     Ok(if !results.is_empty() && results.iter().all(|&arrived| arrived) { Code::Succeeded } else { Code::Failed })
 }

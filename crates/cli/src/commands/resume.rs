@@ -3,6 +3,7 @@
 mod newest;
 
 use super::attach;
+use super::continuing;
 use super::run::{Watching, after_start, message_of, with_piped};
 use crate::args::Resume as Args;
 use crate::context::Context;
@@ -17,7 +18,8 @@ use ostler_engine::queues::StartLater;
 use ostler_engine::rules::Asked;
 use ostler_engine::worktrees;
 
-pub fn run(context: &Context, args: Args) -> Result<Code> {
+pub fn run(context: &Context, mut args: Args) -> Result<Code> {
+    let worktree = continuing::worktree(context, &mut args.worktree, &mut args.id, &mut args.message);
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
     let place = context.engine.select(&id)?;
     if args.now {
@@ -30,7 +32,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         keep: args.keep,
         takeover: args.takeover,
         rules: args.rules.asked(),
-        worktree: args.worktree.asked(),
+        worktree,
         start: StartLater { queue: args.queue.clone(), priority: args.priority.unwrap_or(0), ..StartLater::default() },
     };
     go_on(context, &place, message, going)

@@ -21,8 +21,12 @@ pub fn run(context: &Context, args: &Rewind) -> Result<Code> {
         say_if_mixed(context, &place, turn)?;
     }
     if let Some(files) = rewound.files {
+        let changed = files > 0;
         let files = counted(files as u64, "file", "files");
         match args.turn {
+            Some(turn) if !changed => {
+                say!("{}: {files} put back to the end of turn {turn}: nothing differs", place.id)?
+            }
             Some(turn) => {
                 say!(
                     "{}: {files} put back to the end of turn {turn}; undo: ostler rewind {} --undo",

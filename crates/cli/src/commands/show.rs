@@ -20,7 +20,7 @@ use ostler_core::limits::counted;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_core::record::{Adopted, Mode};
 use ostler_core::spending::Spent;
-use ostler_core::view::{LastTurn, View};
+use ostler_core::view::{LastTurn, Phase, View};
 use ostler_core::visible::visible;
 use ostler_core::worktree::Worktree;
 use ostler_engine::Place;
@@ -126,7 +126,9 @@ fn describe(context: &Context, details: &Details) -> String {
         row(
             "processes",
             &format!(
-                "agent {}, holder {}, keeper {}",
+                "{} {}, holder {}, keeper {}",
+                // Its program is not running yet, and a small process of ostler waits in its place.
+                if view.state == Phase::Queued { "waiting" } else { "agent" },
                 or_none(view.pid),
                 or_none(view.holder_pid),
                 or_none(view.keeper_pid)
@@ -240,7 +242,9 @@ fn turn_words(turn: &LastTurn) -> String {
 
 /// `is_gone`: its transcript does not exist any more.
 fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome, is_gone: bool) {
+    // Without a duration its program never began: the exit is that of the process that waited in its place.
     let exit = match (outcome.exit_code, outcome.signal) {
+        _ if outcome.duration_ms.is_none() => String::new(),
         (Some(code), _) => format!(", exit code {code}"),
         (None, Some(signal)) => format!(", {}", ostler_core::outcome::signal_name(signal)),
         (None, None) => String::new(),

@@ -25,7 +25,7 @@ fn as_text(answer: &Users, word: &str, style: Style) -> String {
         return format!("no process is using {}\n", ostler_screen::printable(word));
     }
     let head = |text: &str| Cell::painted(text, style, Style::dim);
-    let mut rows = vec![["PID", "WHOSE", "AGE", "TERMINAL", "KNOWN BY", "COMMAND"].map(head).into()];
+    let mut rows = vec![["PID", "OWNER", "AGE", "TERMINAL", "KNOWN BY", "COMMAND"].map(head).into()];
     rows.extend(answer.owners.iter().map(|owner| {
         let whose = match owner.session {
             Some(session) if owner.ours => format!("session {session}"),

@@ -33,6 +33,9 @@ pub fn advice(refusal: &LaunchRefusal) -> (Code, String) {
             None => format!("add [queues.{name}] to config.toml"),
         },
         LaunchRefusal::PromptTooLong => "save it in a file and tell the agent to read that".to_owned(),
+        LaunchRefusal::NeedsPrompt { agent, .. } if agent == "acp" => {
+            format!("for example: ostler run {agent} \"fix the failing test\" -- {PROTOCOL_EXAMPLE}")
+        }
         LaunchRefusal::NeedsPrompt { agent, .. } => {
             format!("for example: ostler run {agent} \"fix the failing test\"")
         }

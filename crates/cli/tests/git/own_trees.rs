@@ -222,6 +222,14 @@ fn a_copied_conversation_gets_a_tree_with_the_files_of_the_original() {
     assert_eq!(repo.ostler(&["diff", "second"]).exits(0).stdout, "", "the copied changes are not its own work");
     let shown = repo.ostler(&["show", "--json", "second"]).exits(0).json();
     assert_eq!((&shown["worktree"]["from"], &shown["branch"]), (&"main".into(), &"ostler/second".into()));
+    // The name of the tree may also be the word after the option, as with `run`.
+    repo.ostler(&["fork", "copy", "-w", "fourth", "say fourth"]).exits(0);
+    repo.ostler(&["fork", "-w", "fifth", "copy", "say fifth"]).exits(0);
+    repo.ostler(&["fork", "copy", "-w", "say sixth", "--name", "sixth"]).exits(0);
+    for (name, said) in [("fourth", "fourth"), ("fifth", "fifth"), ("sixth", "sixth")] {
+        assert!(repo.tree(name).is_dir(), "{name}");
+        assert!(repo.ostler(&["logs", name]).exits(0).stdout.ends_with(&format!("{said}\n")), "{name}");
+    }
     // With --base: the commit that is asked for.
     repo.ostler(&["fork", "-w", "--base", "main", "copy", "say third", "--name", "third"]).exits(0);
     assert_eq!(std::fs::read_to_string(repo.tree("third").join("a.txt")).unwrap(), "one\n");

@@ -82,6 +82,10 @@ fn a_list_shows_the_running_child_below_its_job_and_ended_ones_only_with_all() {
     harness.run(&["stop", &job]).exits(0);
     assert_eq!(rows(&["ls"]).len(), 1);
     assert_eq!(rows(&["ls", "-a"]).len(), 2);
+    // What is not shown does not count.
+    harness.detach(&["--name", "later", "--", "true"]);
+    let two = rows(&["ls", "-n", "2", "--sort", "created"]);
+    assert!(two.len() == 2 && two[0].contains("later") && two[1].contains(&job), "{two:?}");
     let family = harness.run(&["show", &job, "--json"]).exits(0).json();
     assert_eq!((family["job"].as_str(), family["children"][0].as_str()), (Some("loop"), Some(child.as_str())));
 }

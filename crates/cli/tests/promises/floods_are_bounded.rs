@@ -308,3 +308,37 @@ fn a_line_without_end_is_not_read_again_by_every_command() {
     assert!(read < 64 * MIB, "{read} bytes were read");
     harness.run(&["stop", "--grace", "1s", session.id()]).exits(0);
 }
+
+/// Starts a command in a shell with a limit on the size of files, in blocks of 512 or 1024 bytes.
+fn start_below_limit(harness: &Harness, blocks: u32, arguments: &[&str]) -> std::process::Output {
+    let mut shell = harness.command("/bin/sh");
+    let script = format!(r#"ulimit -f {blocks}; exec "$0" run -d -- "$@""#);
+    shell.args(["-c", &script]).arg(harness.program()).args(arguments).output().unwrap()
+}
+
+#[test]
+fn where_files_may_hardly_grow_no_session_is_started() {
+    let harness = harness();
+    for blocks in [0, 1, 64, 1024] {
+        let refused = start_below_limit(&harness, blocks, &["true"]);
+        let complaint = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(125), "with {blocks}: {complaint}");
+        assert!(complaint.contains("raise the limit with ulimit -f"), "with {blocks}: {complaint}");
+    }
+    assert!(harness.ls().is_empty());
+}
+
+#[test]
+fn output_that_a_limit_on_the_size_of_files_stops_is_said_to_be_paused_and_the_session_can_be_ended() {
+    let harness = harness();
+    let started = start_below_limit(&harness, 40_960, &[&harness.misbehave(), "print=60000000", "forever"]);
+    let id = String::from_utf8(started.stdout).unwrap();
+    let session = harness.session(id.trim_end());
+    let alarm = until_held(&session, "limit on the size of files");
+    assert!(alarm.contains("ulimit -f"), "{alarm}");
+    replace_keeper(&session);
+    assert_eq!(until_held(&session, "limit on the size of files"), alarm);
+    let stopped = harness.run(&["stop", session.id()]).exits(0).stdout;
+    assert!(stopped.contains("limit on the size of files"), "{stopped}");
+    assert_eq!(length(&session) % (512 * 40_960), 0, "the file has all that it could hold");
+}

@@ -55,7 +55,7 @@ fn a_configuration_error_of_queues_that_refuses_a_session_is_reported_once() {
         &["resume", "-d", "--queue", "q", "a", "say x"],
     ] {
         let refused = harness.run(words).exits(2);
-        assert!(refused.complaint().contains("unknown field `slotz`"), "{refused:?}");
+        assert!(refused.complaint().contains("there is no setting \"slotz\"; did you mean slots?"), "{refused:?}");
     }
     // A session that needs no queue is started, and the error is reported.
     assert!(harness.run(&["run", "demo", "say x"]).exits(0).stderr.contains("slotz"));

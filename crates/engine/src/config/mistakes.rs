@@ -4,7 +4,7 @@
 //! A mistake makes only those commands fail that need its setting, because `stop`, `ls` and `doctor` are needed most
 //! when something is wrong.
 
-use super::{Config, File, KEYS, notify};
+use super::{Config, File, KEYS, notify, plain_words};
 use crate::installed;
 use crate::suggest::nearest;
 use serde::Deserialize;
@@ -61,6 +61,12 @@ impl Mistake {
     pub fn place_and_words(&self) -> String {
         let line = self.line.map(|line| format!(" line {line}")).unwrap_or_default();
         format!("{}{line}: {}", self.path.display(), self.words)
+    }
+
+    /// All of it in one line.
+    pub fn in_a_line(&self) -> String {
+        let (words, consequence) = (self.place_and_words(), self.consequence());
+        if words.ends_with('?') { format!("{words} ({consequence})") } else { format!("{words}; {consequence}") }
     }
 
     /// What happens because of it.
@@ -122,7 +128,7 @@ pub fn read(text: &str, path: &Path) -> (Config, Vec<Mistake>) {
         (Ok(places), Ok(values)) => (places, values),
         (Err(error), _) | (_, Err(error)) => {
             let line = error.span().map(|span| line_at(text, span.start));
-            let all = mistake(line, first_line(error.message()), Affects::Everything);
+            let all = mistake(line, plain_words::of(error.message()), Affects::Everything);
             return (Config::default(), vec![all]);
         }
     };
@@ -201,7 +207,7 @@ pub fn read(text: &str, path: &Path) -> (Config, Vec<Mistake>) {
             },
         }
     }
-    match File::deserialize(good).map_err(|error| error.to_string()).and_then(Config::check) {
+    match File::deserialize(good).map_err(|error| plain_words::of(error.message())).and_then(Config::check) {
         Ok(config) => (config, mistakes),
         // Each setting is valid by itself, but not all of them together.
         Err(words) => {
@@ -224,11 +230,12 @@ fn one(name: &str, value: Value) -> Table {
 
 /// What is wrong with a file that contains only this table.
 fn check(table: Table) -> Option<String> {
-    let file = File::deserialize(table).map_err(|error| first_line(error.message()));
+    let file = File::deserialize(table).map_err(|error| plain_words::of(error.message()));
     file.and_then(Config::check).err()
 }
 
-/// The line of the entry in a table without which the rest is valid. `whole` makes a complete file of a table.
+/// The line where the parser finds the mistake, of a file that has only this table; otherwise the line of the entry in
+/// the table without which the rest is valid. `whole` makes a complete file of a table.
 fn line_of_culprit(
     text: &str,
     place: Option<&Spanned<DeValue<'_>>>,
@@ -238,6 +245,13 @@ fn line_of_culprit(
     let (place, Value::Table(entries)) = (place?, value) else {
         return place.map(|place| line_at(text, place.span().start));
     };
+    let first = line_at(text, place.span().start);
+    let alone = only_table_at(text, first);
+    if let Err(Some(span)) = toml::from_str::<File>(&alone).map_err(|error| error.span())
+        && line_at(&alone, span.start) > first
+    {
+        return Some(line_at(&alone, span.start));
+    }
     let keys = place.get_ref().as_table()?.keys();
     let culprit = keys.into_iter().find(|key| {
         let mut without = entries.clone();
@@ -247,12 +261,23 @@ fn line_of_culprit(
     Some(culprit.map_or(place.span(), Spanned::span)).map(|span| line_at(text, span.start))
 }
 
-fn line_at(text: &str, place: usize) -> usize {
-    text.get(..place).unwrap_or_default().matches('\n').count() + 1
+/// The text with only the table whose header is in this line, and the tables in it; all other lines are empty.
+fn only_table_at(text: &str, line: usize) -> String {
+    let header = |line: &str| line.trim().strip_prefix('[').map(|name| name.trim_end_matches(']').to_owned());
+    let Some(name) = text.lines().nth(line - 1).and_then(header) else { return String::new() };
+    let within = |other: &str| other == name || other.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
+    let mut inside = false;
+    let mut keep = |line: &str| {
+        if let Some(other) = header(line).filter(|_| !line.contains('=') && !line.trim().ends_with(',')) {
+            inside = within(&other);
+        }
+        inside
+    };
+    text.lines().map(|line| if keep(line) { format!("{line}\n") } else { "\n".to_owned() }).collect()
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+fn line_at(text: &str, place: usize) -> usize {
+    text.get(..place).unwrap_or_default().matches('\n').count() + 1
 }
 
 #[cfg(test)]
@@ -280,6 +305,20 @@ mod tests {
         assert_eq!(places, [(2, false), (3, false), (5, true), (10, true), (17, false)], "{mistakes:?}");
         assert!(mistakes.iter().any(|(_, words, _)| words.contains("did you mean limits?")), "{mistakes:?}");
         assert!(mistakes.iter().any(|(_, words, _)| words.starts_with("grace: ")), "{mistakes:?}");
+    }
+
+    #[test]
+    fn a_misspelt_key_in_a_table_has_its_own_line_and_says_what_was_meant() {
+        let text = "grace = \"10s\"\n\n[agents.my]\n# c\ncomand = [\"cat\"]\n\n[queues.q]\nslots = 2\nmax_laod = 3\n\n\
+                    [agents.other]\nmode = \"terminal\"\ncommand = \"cat\"\n";
+        let (_, mut mistakes) = lines(text);
+        mistakes.sort();
+        let said: Vec<(usize, &str)> =
+            mistakes.iter().map(|(line, words, _)| (line.unwrap_or(0), words.as_str())).collect();
+        let [(5, agent), (9, queue), (13, other)] = said[..] else { unreachable!("{said:?}") };
+        assert!(agent.ends_with("there is no setting \"comand\"; did you mean command?"), "{agent}");
+        assert!(queue.ends_with("there is no setting \"max_laod\"; did you mean max_load?"), "{queue}");
+        assert!(other.contains("it must be a list"), "{other}");
     }
 
     #[test]

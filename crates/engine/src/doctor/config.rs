@@ -12,10 +12,7 @@ pub fn check(environment: &Environment) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Config::load(&environment.lookup())
         .mistakes
         .iter()
-        .map(|mistake| {
-            let words = format!("{}; {}", mistake.place_and_words(), mistake.consequence());
-            Finding::problem(words, remedy.clone())
-        })
+        .map(|mistake| Finding::problem(mistake.in_a_line(), remedy.clone()))
         .collect();
     if findings.is_empty() {
         findings.push(Finding::fine(format!("{} has no mistakes", path.display())));

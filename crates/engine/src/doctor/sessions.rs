@@ -91,7 +91,8 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
 fn copies(places: &[Place]) -> impl Iterator<Item = Finding> {
     let twice = |both: &&[Place]| both[0].id == both[1].id && both.iter().all(|place| place.path.exists());
     places.windows(2).filter(twice).map(|both| {
-        let what = format!("two sessions have the id {}: {} and {}", both[0].id, quoted(&both[0].path), quoted(&both[1].path));
+        let what =
+            format!("two sessions have the id {}: {} and {}", both[0].id, quoted(&both[0].path), quoted(&both[1].path));
         Finding::problem(what, "one of the two is a copy; move it away")
     })
 }

@@ -59,7 +59,7 @@ pub struct Found<T> {
 }
 
 /// Which sessions to list.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Also those that ended more than a day ago, and archived ones.
     pub all: bool,

@@ -34,7 +34,7 @@ impl Target {
 
     fn session(engine: &Engine, view: View) -> Result<Target> {
         let Some(format) = Format::of_agent(&view.agent) else {
-            return Err(Error::UnknownTranscript { agent: view.agent });
+            return Err(Error::NoRepair { agent: view.agent });
         };
         let found = || {
             let agent = ostler_agents::find(&view.agent)?;

@@ -2,7 +2,7 @@
 
 use super::{Opened, TAKES};
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::session_ref::SessionRef;
 use ostler_git::turns::Bounds;
@@ -17,6 +17,10 @@ impl Engine {
     /// Lets git show a person what a turn has changed: all of it, or a summary. Returns git's exit code.
     pub fn show_turn(&self, place: &Place, turn: u32, summary: bool) -> Result<i32> {
         let opened = self.open_turns(place)?;
+        if turn == 0 {
+            let (session, turns) = (SessionRef::from(&opened.view), opened.view.turns);
+            return Err(Error::NothingBeforeStart { session, turns });
+        }
         let after = opened.end_of(turn)?;
         let before = opened.history.before(turn).ok_or_else(|| opened.none_of(turn.saturating_sub(1)))?;
         Ok(opened.store.show_difference(&before.commit, &after.commit, summary)?)

@@ -50,6 +50,9 @@ impl Engine {
         if place.archived {
             return Err(Error::Archived { session });
         }
+        if view.state == Phase::Running {
+            return Err(Error::NoTurns { session, agent: view.agent, mode: view.mode });
+        }
         if !view.ended && view.state != Phase::Idle {
             return Err(Error::StillWorks { session });
         }

@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// The sessions of these trees, including those that have ended. Of several sessions in one tree, the one that
-    /// runs, or the newest.
+    /// runs; of those that have ended, the newest that worked in it as in its own tree, which a review does not.
     pub(super) fn sessions_by_tree(&self, trees: &[worktree::Listed]) -> Result<HashMap<PathBuf, View>> {
         let mut found: HashMap<PathBuf, View> = HashMap::new();
         if trees.is_empty() {
@@ -96,8 +96,8 @@ impl Engine {
             Listed::Bad(_) => None,
         };
         for (path, view) in list(self, true, of_trees)?.into_iter().flatten() {
-            let better =
-                found.get(&path).is_none_or(|known| (!view.ended, view.created) > (!known.ended, known.created));
+            let rank = |view: &View| (!view.ended, view.worktree.is_some() && view.turns > 0, view.created);
+            let better = found.get(&path).is_none_or(|known| rank(&view) > rank(known));
             if better {
                 found.insert(path, view);
             }

@@ -152,23 +152,22 @@ impl Engine {
         Ok(Changes::of(&self.git(), &tree)?.show(summary)?)
     }
 
-    /// The same page by page, until the person closes the pager. False: nothing has changed, and nothing was shown.
-    pub fn page_changes(&self, place: &Place) -> Result<bool> {
-        let session = place.open()?.session()?;
-        let Some(tree) = session.worktree else {
-            let changed = self.has_changed_since_first(place)?;
-            if changed {
-                self.show_since_first(place, false, &mut |_| {})?;
-            }
-            return Ok(changed);
-        };
-        // By default git tells its pager to exit at once when everything fits on one screen.
-        let changes = Changes::of(&self.git().with("LESS", "R"), &tree)?;
-        if changes.count()? == 0 {
-            return Ok(false);
+    /// Whether there are such changes.
+    pub fn has_changes(&self, place: &Place) -> Result<bool> {
+        match place.open()?.session()?.worktree {
+            None => self.has_changed_since_first(place),
+            Some(tree) => Ok(Changes::of(&self.git(), &tree)?.count()? > 0),
         }
-        changes.show(false)?;
-        Ok(true)
+    }
+
+    /// Shows them page by page, until the person closes the pager.
+    pub fn page_changes(&self, place: &Place) -> Result<()> {
+        match place.open()?.session()?.worktree {
+            None => self.show_since_first(place, false, &mut |_| {})?,
+            // By default git tells its pager to exit at once when everything fits on one screen.
+            Some(tree) => Changes::of(&self.git().with("LESS", "R"), &tree)?.show(false)?,
+        };
+        Ok(())
     }
 
     /// How much a session has changed in its worktree; `None` when the worktree is gone.

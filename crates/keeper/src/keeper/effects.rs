@@ -1,7 +1,7 @@
 //! Performs what the life cycle asks for. Each effect, once done, is noted and no longer asked for.
 
 use super::requests::answer_name;
-use super::streams::FULL_DISK_MS;
+use super::streams::{FULL_DISK_MS, Hold};
 use super::tree::{self, Tree};
 use super::typing::{CLEAR_LINE, KeysToCome, attempt_name};
 use super::{About, Keeper, KeeperError};
@@ -294,13 +294,19 @@ impl Keeper {
     /// No process is left that could write: what is in the pipes now is all there will be.
     fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
         if !(self.has_room_for_the_rest()? && self.output.drain(&self.handles)?) {
-            if self.state.stop.is_none() {
-                return Ok(false);
-            }
-            // The user who stops a session on a full disk does not want to wait; the output that is still in the pipes
-            // is reported as lost.
+            // The user who stops a session on a full disk does not want to wait, and a file that may not grow never has
+            // room; the output that is still in the pipes is reported as lost.
+            let why = match self.output.held() {
+                Some(Hold::FileTooLarge) => "its output file may not grow (ulimit -f)",
+                Some(Hold::DiskFull | Hold::LittleSpace { .. } | Hold::Limit { .. }) | None => {
+                    if self.state.stop.is_none() {
+                        return Ok(false);
+                    }
+                    "the disk is full"
+                }
+            };
             let lost = self.output.waiting(&self.handles)?;
-            self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
+            self.note(Event::Alarm { text: format!("{why}; its last {lost} bytes of output are lost") })?;
         }
         self.settle_hold()?;
         self.understand()?;

@@ -16,6 +16,7 @@ use ostler_store::{RunRecord, StoreError};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::{self, Dir};
 use rustix::fd::OwnedFd;
+use rustix::process::{Resource, getrlimit};
 use std::io;
 
 /// Output is dropped up to a multiple of this: the file system frees only whole blocks.
@@ -126,7 +127,7 @@ impl Output {
     pub fn waits_for_disk(&self) -> bool {
         match self.held() {
             Some(Hold::DiskFull | Hold::LittleSpace { .. }) => true,
-            Some(Hold::Limit { .. }) | None => false,
+            Some(Hold::Limit { .. } | Hold::FileTooLarge) | None => false,
         }
     }
 
@@ -159,6 +160,9 @@ impl Output {
             Allowed::Bytes(bytes) => {
                 let moved = self.streams.pump(handles, bytes)?;
                 self.room.spend(moved);
+                if let Some(hold @ Hold::FileTooLarge) = self.held() {
+                    return Ok(Pumped::Held(hold));
+                }
                 Ok(if moved > 0 { Pumped::Moved } else { Pumped::Nothing })
             }
             Allowed::WhenDropped(bytes) => Ok(Pumped::MustDrop(self.oldest(bytes, told))),
@@ -181,6 +185,10 @@ impl Output {
             None => None,
             // The little space that is free is for records: output continues when there is room for more than those.
             Some(Hold::DiskFull) => (!has_room()?).then_some(Hold::DiskFull),
+            Some(Hold::FileTooLarge) => {
+                let limit = getrlimit(Resource::Fsize).current;
+                limit.is_some_and(|limit| self.streams.largest_end() >= limit).then_some(Hold::FileTooLarge)
+            }
             Some(Hold::LittleSpace { .. } | Hold::Limit { .. }) => {
                 self.room.read_settings();
                 self.room.look_again();
@@ -333,6 +341,10 @@ impl Keeper {
                 format!("it has reached output_limit ({})", size(limit)),
                 format!("raise output_limit in config.toml, or stop it: ostler stop {id}"),
             ),
+            Hold::FileTooLarge => (
+                "its output file may not grow, because it was started with a limit on the size of files".to_owned(),
+                format!("stop it (ostler stop {id}), raise the limit (ulimit -f) and start it again"),
+            ),
         };
         let held = Held { why, remedy };
         if self.state.held() == Some(&held) {
@@ -357,7 +369,7 @@ impl Keeper {
     /// little.
     pub(super) fn has_room_for_the_rest(&self) -> Result<bool, KeeperError> {
         match self.output.held() {
-            None | Some(Hold::Limit { .. }) => Ok(true),
+            None | Some(Hold::Limit { .. } | Hold::FileTooLarge) => Ok(true),
             // On a full disk the little space that is free is for the records of the end.
             Some(Hold::DiskFull) => Ok(self.folder.has_room_for_output()?),
             Some(Hold::LittleSpace { .. }) => {

@@ -60,6 +60,8 @@ pub enum Hold {
     LittleSpace { min_free: u64 },
     /// The run has written as much as it may.
     Limit { limit: u64 },
+    /// The file may not grow: the session was started under a limit on the size of files (`ulimit -f`).
+    FileTooLarge,
 }
 
 impl Hold {
@@ -67,7 +69,7 @@ impl Hold {
     pub fn again_ms(self) -> u64 {
         match self {
             Hold::DiskFull | Hold::LittleSpace { .. } => FULL_DISK_MS,
-            Hold::Limit { .. } => LIMIT_MS,
+            Hold::Limit { .. } | Hold::FileTooLarge => LIMIT_MS,
         }
     }
 }
@@ -186,6 +188,10 @@ impl Streams {
                         stream.ended = true;
                         break;
                     }
+                    Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                        self.held = Some(Hold::FileTooLarge);
+                        break;
+                    }
                     Err(error) if ostler_store::is_full_disk(&error) => {
                         self.held = Some(Hold::DiskFull);
                         break;
@@ -196,6 +202,11 @@ impl Streams {
         }
         self.cut_short = left == 0;
         Ok(at_most - left)
+    }
+
+    /// The size of the largest file.
+    pub fn largest_end(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.end).max().unwrap_or(0)
     }
 
     /// How much waits to be moved.

@@ -18,7 +18,7 @@ pub const KEYS: [(&str, &str); 28] = [
     ("g G", "first, last"),
     ("PgUp PgDn", "a page"),
     ("Tab", "next that needs you"),
-    ("→ ←", "list the sessions of a job below it, or no longer"),
+    ("→ ←", "show or hide the sessions of a job"),
     ("/", "filter as you type; Esc clears it"),
     ("//words", "search all conversations, also those outside ostler"),
     ("Space", "peek: the preview in the whole window"),
@@ -41,7 +41,7 @@ pub const KEYS: [(&str, &str); 28] = [
     ("v", "mark; the verbs are for all that are marked"),
     ("Ctrl-L", "draw again"),
     ("?", "these keys"),
-    ("q", "quit; sessions go on"),
+    ("q", "quit; sessions keep running"),
 ];
 
 /// Draws everything and returns the position of the cursor. Of the state only the widths of the input lines change.

@@ -446,7 +446,8 @@ impl<'a> Dashboard<'a> {
                 Effect::Quit => return Ok(Some(Left::Quit)),
                 Effect::Attach(id) => return Ok(Some(Left::Attach(id))),
                 Effect::Shell(folder) => return Ok(Some(Left::Shell(folder))),
-                Effect::Diff(id) => return Ok(Some(Left::Diff(id))),
+                Effect::Diff(id) if self.has_changes(id) => return Ok(Some(Left::Diff(id))),
+                Effect::Diff(_) => {}
                 Effect::Suspend => self.suspend()?,
                 Effect::Redraw => self.frames.forget(),
                 Effect::Copy(text) => self.put(&clipboard::copy(&text))?,
@@ -548,13 +549,21 @@ impl<'a> Dashboard<'a> {
         }
     }
 
-    fn diff(&mut self, id: SessionId) {
+    /// Whether there is a diff to show. If not, the reason is shown: the terminal is not left for that.
+    fn has_changes(&mut self, id: SessionId) -> bool {
         let engine = &self.context.engine;
-        let shown = engine.select(id.as_str()).and_then(|place| engine.page_changes(&place));
-        match shown {
-            Ok(true) => {}
+        match engine.select(id.as_str()).and_then(|place| engine.has_changes(&place)) {
+            Ok(true) => return true,
             Ok(false) => self.state.say("it has changed nothing"),
             Err(error) => self.state.complain(Failure::from(error).to_string()),
+        }
+        false
+    }
+
+    fn diff(&mut self, id: SessionId) {
+        let engine = &self.context.engine;
+        if let Err(error) = engine.select(id.as_str()).and_then(|place| engine.page_changes(&place)) {
+            self.state.complain(Failure::from(error).to_string());
         }
     }
 

@@ -126,12 +126,17 @@ fn copies_belong_to_their_job(engine: &Engine, listed: &mut [Row]) {
 /// many.
 pub fn find(engine: &Engine, wanted: &Wanted, look: Look) -> Result<Found<Row>> {
     let (ids, style) = (look.has_ids(), look.style);
-    let mut found = list::find_and(engine, wanted, |one| match one {
+    // Families are put together first: a session is counted where it is shown.
+    let uncut = Wanted { most: None, ..wanted.clone() };
+    let mut found = list::find_and(engine, &uncut, |one| match one {
         Listed::Good(view) => row(&view, ids, style),
         Listed::Bad(damaged) => damaged_row(&damaged, ids, style),
     })?;
     copies_belong_to_their_job(engine, &mut found.listed);
-    Ok(Found { listed: below_their_jobs(found.listed, wanted.all), ..found })
+    let mut listed = below_their_jobs(found.listed, wanted.all);
+    let more = listed.len().saturating_sub(wanted.most.unwrap_or(usize::MAX));
+    listed.truncate(listed.len() - more);
+    Ok(Found { listed, more, ..found })
 }
 
 /// The table, and below it what is hidden.

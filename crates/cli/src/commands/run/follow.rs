@@ -27,9 +27,9 @@ enum Followed {
     ContinuesIn(Place),
 }
 
-/// Prints what comes, also from the session in which another agent continues at a usage limit. Ctrl-C interrupts, a second one stops; for a session that has not begun one is enough. The
-/// session keeps running after Ctrl-\, SIGTERM, or when the terminal disappears. For the last two the exit code says
-/// so.
+/// Prints what comes, also from the session in which another agent continues at a usage limit. Ctrl-C interrupts, a
+/// second one stops; for a session that has not begun one is enough. The session keeps running after Ctrl-\, SIGTERM,
+/// or when the terminal disappears. For the last two the exit code says so.
 pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
     let signals = Signals::take(&Signal::LEAVING)?;
     let mut followed = follow_one(context, place, session, watching, &signals)?;

@@ -51,7 +51,8 @@ fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> 
         Kind::Lost => style.red("✘ lost"),
     };
     let mut facts = vec![style.bold(&called(view))];
-    if converses(view) {
+    // The turns of a job are those of its sessions.
+    if converses(view) && view.job.is_none() {
         let turns = if outcome.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", outcome.turns) };
         facts.push(turns);
     }

@@ -92,7 +92,7 @@ fn keys_and_the_mouse_move_in_the_list() {
             person.types(b"x");
         }
         person.sees("any key goes back");
-        person.sees("sessions go on");
+        person.sees("sessions keep running");
         person.types(b"x");
         person.sees("q quit");
         person.types(b"\x03");

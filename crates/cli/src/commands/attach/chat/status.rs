@@ -90,7 +90,7 @@ impl Status {
             match view.state {
                 Phase::Asking => {
                     let words = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
-                    hint(if words { "your answer, or n" } else { "y or n answers" });
+                    hint(if words { "your answer, or n" } else { "y or n, then Enter" });
                     if let Some(what) = longer(view) {
                         hint(&format!("a: always {}", visible(&what)));
                     }

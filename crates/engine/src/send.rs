@@ -160,7 +160,8 @@ impl Engine {
         for (messages, unclear) in [(&state.mail.maybe_delivered, true), (&typing, false), (&state.mail.queue, false)] {
             for message in messages {
                 let request = inbox::read_one(folder.dir(), message.at)?;
-                waiting.extend(request.map(|request| Waiting { n: message.n, request, unclear }));
+                let given_before = !unclear && state.mail.was_taken_back(message.n);
+                waiting.extend(request.map(|request| Waiting { n: message.n, request, unclear, given_before }));
             }
         }
         let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
@@ -168,7 +169,7 @@ impl Engine {
         for placed in unseen {
             match placed.request.kind {
                 RequestKind::Message { .. } => {
-                    waiting.push(Waiting { n: next, request: placed.request, unclear: false });
+                    waiting.push(Waiting { n: next, request: placed.request, unclear: false, given_before: false });
                     next += 1;
                 }
                 RequestKind::Withdraw { n } => waiting.retain(|waits| waits.n != n),
@@ -195,6 +196,9 @@ pub struct Waiting {
     pub request: Request,
     /// It is not known whether the agent received it.
     pub unclear: bool,
+    /// It was given to a process that ended before it had stored it, so it will be given again. What that process did
+    /// because of it is done again, too.
+    pub given_before: bool,
 }
 
 fn lasting(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Sent> {

@@ -92,15 +92,25 @@ fn reply(place: &Place, end: &TurnEnd, as_json: bool) -> Result<Code> {
 
 fn list(context: &Context, place: &Place, as_json: bool) -> Result<Code> {
     let mut rows = Vec::new();
-    for Waiting { n, request, unclear } in context.engine.waiting(place)? {
+    for Waiting { n, request, unclear, given_before } in context.engine.waiting(place)? {
         let RequestKind::Message { text, .. } = request.kind else { continue };
         if as_json {
             let state = if unclear { "maybe_delivered" } else { "waits" };
-            say!("{}", json!({ "n": n, "state": state, "at": request.at, "by": request.by, "text": text }))?;
+            say!(
+                "{}",
+                json!({
+                    "n": n, "state": state, "given_before": given_before,
+                    "at": request.at, "by": request.by, "text": text
+                })
+            )?;
         } else {
             rows.push(vec![
                 Cell::new(&n.to_string()),
-                Cell::new(if unclear { "may have been delivered" } else { "waits" }),
+                Cell::new(match (unclear, given_before) {
+                    (true, _) => "may have been delivered",
+                    (false, true) => "waits again, the agent ended before it stored it",
+                    (false, false) => "waits",
+                }),
                 Cell::new(&request.by),
                 Cell::new(text.lines().next().unwrap_or_default()),
             ]);

@@ -1,6 +1,7 @@
 //! A message that was accepted arrives whole and once, no matter which process is killed on its way.
 
 use crate::harness;
+use ostler_core::view::Phase;
 use ostler_testkit::misbehave::checksum;
 use ostler_testkit::{ProcessKind, Session, alone};
 use rustix::process::Signal;
@@ -166,4 +167,19 @@ fn an_unreadable_line_of_the_journal_makes_no_message_arrive_twice() {
         harness.run(&["wait", session.id()]).exits(0);
         assert_eq!(prompts(session), ["say one", "say two"], "without {what}");
     }
+}
+
+#[test]
+fn a_message_that_died_with_its_agent_waits_again_and_the_list_says_so() {
+    let mut harness = harness();
+    // Nothing is in the transcript before the agent is killed.
+    harness.set("OSTLER_DEMO_LATE", "600000");
+    let session = harness.detach(&["--keep", "demo", "sleep"]);
+    session.until_look("it works", |view| view.state == Phase::Working && view.queued == 0);
+    session.kill(ProcessKind::Agent);
+    harness.run(&["wait", session.id()]).exits(1);
+    let listed = harness.run(&["send", session.id(), "--list"]).exits(0).stdout;
+    assert!(listed.contains("waits again, the agent ended before it stored it"), "{listed}");
+    let json = harness.run(&["send", session.id(), "--list", "--json"]).exits(0).json();
+    assert_eq!((&json["n"], &json["given_before"]), (&1.into(), &true.into()));
 }

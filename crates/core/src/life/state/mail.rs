@@ -141,6 +141,12 @@ impl Mail {
         self.queue.insert(0, message);
     }
 
+    /// Whether this message was given to a process that ended before it had stored it.
+    #[must_use]
+    pub fn was_taken_back(&self, n: u64) -> bool {
+        self.taken_back == Some(n)
+    }
+
     /// The message does not belong to this run any more: it waits again, or it is known whether the agent took it.
     pub(super) fn forget_fed(&mut self, n: u64) {
         self.fed = self.fed.take().filter(|fed| fed.message.n != n);

@@ -59,7 +59,7 @@ pub enum Error {
     #[error(transparent)]
     Git(#[from] GitError),
     /// Another session works in the same tree.
-    #[error("{session} works in the same tree")]
+    #[error("{session} is open in the same tree")]
     TreeInUse { session: SessionRef },
     /// The session has no tree of its own.
     #[error("{session} has no worktree of its own")]

@@ -89,7 +89,7 @@ impl fmt::Display for Notice {
                 write!(f, "no file can be watched ({error}); polling every 200 ms instead")
             }
             Notice::SharedTree { session } => {
-                write!(f, "{session} works in the same tree; to keep them apart, start one with --worktree")
+                write!(f, "{session} is open in the same tree; to keep them apart, start one with --worktree")
             }
             Notice::EmptySubmodules { path } => {
                 write!(

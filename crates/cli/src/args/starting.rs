@@ -52,7 +52,7 @@ pub struct Run {
     /// Start a group: all combinations of the axes in a TOML file (agent, model, prompt, and any key for {{key}} in the prompt)
     #[arg(long, value_name = "FILE", group = "own-tree", conflicts_with_all = ["on", "terminal", "output", "exclusive"])]
     pub matrix: Option<PathBuf>,
-    /// Refuse to start when another session works in the same git tree
+    /// Refuse to start when another agent is open in the same git tree
     #[arg(long, conflicts_with = "worktree")]
     pub exclusive: bool,
     /// Start when this queue has a free slot; until then the session is queued (default: the queue "default"; see ostler help config)

@@ -27,6 +27,9 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     let place = context.engine.select(&id)?;
     let view = context.engine.view(&place)?;
     if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
+        if args.id.is_none() {
+            tell!("ostler: {} asks", called_at(&place));
+        }
         return ask_person(context, &place, &view);
     }
     // The question is fixed now, so that the answer never goes to the next question.

@@ -191,7 +191,7 @@ fn a_second_session_in_one_tree_gets_a_warning_or_is_refused() {
     let repo = Repo::new();
     repo.ostler(&["run", "-d", "--keep", "demo", "say hello", "--name", "first"]).exits(0);
     let second = repo.ostler_in(&repo.folder.join("below"), &["run", "demo", "say more"]).exits(0);
-    assert!(second.stderr.contains("works in the same tree"), "{second:?}");
+    assert!(second.stderr.contains("is open in the same tree"), "{second:?}");
     let refused = repo.ostler(&["run", "--exclusive", "demo", "say more"]).exits(7);
     assert!(refused.complaint().contains("first"), "{refused:?}");
     for apart in [&["run", "-w", "demo", "say more"][..], &["run", "--", "true"], &["run", "-w", "--", "true"]] {

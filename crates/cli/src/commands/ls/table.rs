@@ -352,7 +352,7 @@ pub fn place(view: &View) -> String {
     }
 }
 
-/// A command is shown by the name of its program.
+/// A command is shown by the name of its program, not by that of `env` before it.
 pub fn agent_name(view: &View) -> String {
     if let Some(kind) = &view.job {
         return kind.clone();
@@ -360,7 +360,9 @@ pub fn agent_name(view: &View) -> String {
     if view.agent != "command" {
         return view.agent.clone();
     }
-    let program = view.command.first().map_or("command", String::as_str);
+    let is_env = |word: &str| word == "env" || word.contains('=');
+    let named = view.command.iter().find(|word| !is_env(word)).or(view.command.first());
+    let program = named.map_or("command", String::as_str);
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 

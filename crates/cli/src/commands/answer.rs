@@ -27,10 +27,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     let place = context.engine.select(&id)?;
     let view = context.engine.view(&place)?;
     if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
-        if args.id.is_none() {
-            tell!("ostler: {} asks", called_at(&place));
-        }
-        return ask_person(context, &place, &view);
+        return ask_person(context, &place, &view, args.id.is_none());
     }
     // The question is fixed now, so that the answer never goes to the next question.
     let asking = view.asking;
@@ -69,8 +66,9 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// Shows the question in full and, at a terminal, asks the person for the answer.
-fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
+/// Shows the question in full and, at a terminal, asks the person for the answer. `found`: the person has not named the
+/// session.
+fn ask_person(context: &Context, place: &Place, view: &View, found: bool) -> Result<Code> {
     let Some(ask) = &view.asking else {
         return Ok(Code::Succeeded);
     };
@@ -78,6 +76,9 @@ fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
     if view.mode == Mode::Terminal || !attended {
         let question = in_a_line(ask, Style { colour: false }, UNSEEN);
         return Err(Failure::usage(format!("{} asks: {question}; answer: {}", called_at(place), how_to_answer(view))));
+    }
+    if found {
+        tell!("ostler: {} asks", called_at(place));
     }
     let columns = ostler_engine::process::window(std::io::stderr()).map(|(_, columns)| usize::from(columns));
     tell!("{}", Talk::new(context.style, columns).question(ask).trim_end());

@@ -150,6 +150,8 @@ mod tests {
         // The terminal echoes what was typed.
         assert_eq!(carry(&pty.ours, &pipe.write).unwrap(), Moved::Some(7));
         drop(pty.theirs);
+        // A process that another test starts at this moment has a copy of it until its exec.
+        assert!(is_ready(&pty.ours, PollFlags::IN, None).unwrap());
         assert_eq!(carry(&pty.ours, &pipe.write).unwrap(), Moved::End);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::leftovers;
 use crate::output::{Output, Started};
+use crate::patience;
 use crate::session::Session;
 use crate::shown::Shown;
 use ostler_sys::clock;
@@ -156,6 +157,18 @@ impl Harness {
         let mut command = Command::new(program);
         command.env_clear().envs(&self.environment).current_dir(self.root().join("home"));
         command
+    }
+
+    /// Copies a folder of sessions, also while it is used: a file that is replaced in the meantime cannot be copied.
+    #[track_caller]
+    pub fn copy(&self, from: &Path, to: &Path) {
+        patience::until("the folder is copied", &[from], || {
+            let copied = self.command("cp").arg("-a").args([from, to]).status().expect("cp");
+            if !copied.success() {
+                std::fs::remove_dir_all(to).expect("what was copied");
+            }
+            copied.success().then_some(())
+        });
     }
 
     /// `ostler` with these arguments, running.

@@ -42,10 +42,7 @@ fn a_kept_session_owns_its_conversation_between_turns(agent: Agent) {
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     fixture.harness.run(&["stop", session.id()]).exits(0);
     fixture.harness.nothing_is_left();
-    let mut copy = fixture.harness.command("cp");
-    assert!(
-        copy.arg("-a").arg(fixture.harness.home()).arg(fixture.harness.root().join("copy")).status().unwrap().success()
-    );
+    fixture.harness.copy(&fixture.harness.home(), &fixture.harness.root().join("copy"));
     fixture.harness.run(&["resume", "-d", "--keep", session.id(), "say two"]).exits(0);
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let refused = elsewhere(&fixture, &["resume", session.id(), "say three"]).exits(7);

@@ -26,7 +26,7 @@ fn a_copied_folder_is_not_acted_on() {
     let session = harness.detach(&["--", "sleep", "600"]);
     session.until_look("a keeper", |view| view.kept);
     let copy = harness.session("zzzzzzz0");
-    assert!(harness.command("cp").arg("-r").arg(session.path()).arg(copy.path()).status().unwrap().success());
+    harness.copy(&session.path(), &copy.path());
     let complaint = harness.run(&["stop", copy.id()]).exits(125);
     assert!(complaint.complaint().contains(session.id()), "{}", complaint.complaint());
     assert!(session.show().alive);
@@ -210,7 +210,7 @@ fn a_copy_from_another_machine_is_stopped_without_harm_to_the_original() {
     let session = harness.detach(&["--", "sleep", "600"]);
     session.until_look("a keeper", |view| view.kept);
     let other = harness.root().join("other");
-    assert!(harness.command("cp").arg("-r").arg(harness.home()).arg(&other).status().unwrap().success());
+    harness.copy(&harness.home(), &other);
     let copy = other.join("sessions").join(session.id());
     for file in ["holder.json", "keeper.json", "runs/1/run.json"] {
         let mut record = std::fs::read_to_string(copy.join(file)).unwrap();
@@ -237,7 +237,7 @@ fn a_copy_of_the_home_is_stopped_without_harm_to_the_original() {
         if orphaned {
             session.orphan();
         }
-        assert!(harness.command("cp").arg("-a").arg(harness.home()).arg(&other).status().unwrap().success());
+        harness.copy(&harness.home(), &other);
         let in_copy = |arguments: &[&str]| {
             let mut command = harness.command(harness.program());
             let output = command.args(arguments).env("OSTLER_HOME", &other).output().unwrap();
@@ -261,7 +261,7 @@ fn a_session_in_another_home_is_named_by_its_folder_and_taken_over() {
     let other = harness.root().join("other");
     let session = harness.detach(&["--keep", "demo", "say hello"]);
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
-    assert!(harness.command("cp").arg("-a").arg(harness.home()).arg(&other).status().unwrap().success());
+    harness.copy(&harness.home(), &other);
     let in_copy = |arguments: &[&str]| {
         let mut command = harness.command(harness.program());
         command.args(arguments).env("OSTLER_HOME", &other).output().unwrap()
@@ -285,7 +285,7 @@ fn a_copy_under_another_id_does_not_take_the_name_of_its_session() {
     session.until_look("a keeper", |view| view.kept);
     let copy = session.path().with_file_name("cpy23456");
     for ended in [false, true] {
-        assert!(harness.command("cp").arg("-r").arg(session.path()).arg(&copy).status().unwrap().success());
+        harness.copy(&session.path(), &copy);
         let shown = harness.run(&["show", "orig", "--json"]).exits(0);
         assert!(shown.stdout.contains(&format!("\"id\": \"{}\"", session.id())), "{shown:?}");
         let last = harness.run(&["show", "@last", "--json"]).exits(0);

@@ -17,9 +17,7 @@ fn elsewhere(harness: &Harness, home: &str, words: &[&str]) -> Output {
 /// Copies the whole home, once no process changes it any more.
 fn copied_home(harness: &Harness, name: &str) {
     harness.nothing_is_left();
-    let mut copy = harness.command("cp");
-    copy.arg("-a").arg(harness.home()).arg(harness.root().join(name));
-    assert!(copy.status().unwrap().success());
+    harness.copy(&harness.home(), &harness.root().join(name));
 }
 
 fn locks(harness: &Harness) -> Vec<PathBuf> {

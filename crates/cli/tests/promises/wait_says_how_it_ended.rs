@@ -35,8 +35,7 @@ fn wrong_usage_is_2_and_an_ambiguous_prefix_lists_its_candidates() {
     // Ids are random, so two with the same beginning have to be created.
     for twin in ["zzzzzzz0", "zzzzzzz1"] {
         let copy = harness.session(twin);
-        let copied = harness.command("cp").arg("-r").arg(session.path()).arg(copy.path()).status();
-        assert!(copied.unwrap().success());
+        harness.copy(&session.path(), &copy.path());
         let record = copy.path().join("session.json");
         let renamed = std::fs::read_to_string(&record).unwrap().replace(session.id(), twin);
         std::fs::write(&record, renamed).unwrap();

@@ -53,9 +53,8 @@ fn a_copy_in_the_archive_is_named_and_nothing_is_written_into_it() {
     session.living(ProcessKind::Keeper);
     let archive = harness.home().join("archive/2026-11");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&archive).unwrap();
-    let copied = std::process::Command::new("cp").arg("-r").args([session.path(), archive.clone()]).status().unwrap();
-    assert!(copied.success());
     let copy = archive.join(session.id());
+    harness.copy(&session.path(), &copy);
     for doctor in [&["doctor"][..], &["doctor", "--fix"]] {
         harness.run(doctor);
         let found = problems(&harness);
@@ -96,7 +95,7 @@ fn a_process_that_outlives_a_lost_session_is_ended_by_the_named_command_and_not_
     session.orphan();
     session.kill(ProcessKind::Agent);
     let other = harness.root().join("other");
-    assert!(harness.command("cp").arg("-a").arg(harness.home()).arg(&other).status().unwrap().success());
+    harness.copy(&harness.home(), &other);
     let named =
         |found: &[(String, String)]| found.iter().any(|(_, remedy)| remedy == &format!("ostler stop {}", session.id()));
     assert!(named(&problems(&harness)));

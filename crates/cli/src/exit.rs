@@ -335,8 +335,7 @@ fn hint(error: &StoreError) -> &'static str {
             "check its owner, or set OSTLER_HOME"
         }
         StoreError::Io { .. } => "",
-        StoreError::Damaged { .. } | StoreError::Missing { .. } => "see ostler doctor",
-        StoreError::Copy { .. } => "delete the copy",
+        StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Copy { .. } => "see ostler doctor",
     }
 }
 

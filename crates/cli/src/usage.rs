@@ -114,7 +114,10 @@ impl Typed<'_> {
                     .to_owned()
             }
             (ErrorKind::MissingRequiredArgument, [_, ..], _) => {
-                let missing = &args[..args.iter().position(|arg| arg.starts_with('-')).unwrap_or(args.len()).max(1)];
+                // Without its first words a command is not understood at all.
+                let is_option = |arg: &&str| arg.trim_start_matches('<').starts_with("--");
+                let words: Vec<&str> = args.iter().filter(|arg| !is_option(arg)).copied().collect();
+                let missing = if words.is_empty() { &args[..1] } else { &words[..] };
                 format!("{}; see {}", is_missing(missing), self.help())
             }
             (ErrorKind::UnknownArgument, [flag], _) => self.unknown_argument(flag),
@@ -149,11 +152,13 @@ impl Typed<'_> {
             let quotes = if splits { "put text in quotes, or see" } else { "see" };
             return format!("{flag:?} is one word too many; {quotes} {help}");
         }
-        let before = words.iter().position(|word| *word == flag).and_then(|at| words.get(at.checked_sub(1)?));
-        if let Some(option) = before.filter(|_| flag[1..].starts_with(|first: char| first.is_ascii_digit()))
+        // Of `-5s` clap names only `-5`.
+        let at = words.iter().position(|word| word.starts_with(flag));
+        if let Some((at, option)) = at.and_then(|at| Some((at, words.get(at.checked_sub(1)?)?)))
             && dashes::takes_value(command, option)
         {
-            return format!("{flag:?} is not a value of {option}; see {help}");
+            let word = words[at];
+            return format!("{word:?} looks like a flag; as the value of {option}, write {option}={word}");
         }
         let bare = bare(flag);
         let flags: Vec<String> =

@@ -1,7 +1,7 @@
 //! How a run ended. Written once, by link(2), and never replaced.
 
 use crate::fact::{Tokens, TurnEnd, Verdict};
-use crate::life::{Conversation, State};
+use crate::life::{Conversation, OUTPUT_LOST, State};
 use crate::record::{Session, Speaks};
 use crate::start_when::Begin;
 use jiff::Timestamp;
@@ -194,6 +194,9 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         Begin::Queued => never_begun(state, exit, None),
         Begin::Never { reason, stopped } => never_begun(state, exit, Some((reason, *stopped))),
     };
+    // A reader of the outcome alone has to know that the output is not complete.
+    let lost = state.alarm.as_ref().filter(|alarm| alarm.ends_with(OUTPUT_LOST));
+    let cause = lost.map_or(cause.clone(), |alarm| format!("{cause}; {alarm}"));
     let last = state.last_turn();
     let saved = state.saved.unwrap_or(match state.plan.speaks() {
         Speaks::Bytes => Saved::NotApplicable,

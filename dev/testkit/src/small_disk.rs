@@ -24,7 +24,8 @@ impl SmallDisk {
     }
 
     pub fn grow(&self, size: &str) {
-        self.mounts(&["-o", &format!("remount,size={size}")]);
+        // With the device named, `mount` does not look for it in a table that other tests change at this moment.
+        self.mounts(&["-t", "tmpfs", "-o", &format!("remount,size={size}"), "ostler-test"]);
     }
 
     fn mounts(&self, arguments: &[&str]) {

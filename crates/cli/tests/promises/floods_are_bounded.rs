@@ -309,21 +309,20 @@ fn a_line_without_end_is_not_read_again_by_every_command() {
     harness.run(&["stop", "--grace", "1s", session.id()]).exits(0);
 }
 
-/// Starts a command in a shell with a limit on the size of files, in blocks of 512 or 1024 bytes.
-fn start_below_limit(harness: &Harness, blocks: u32, arguments: &[&str]) -> std::process::Output {
-    let mut shell = harness.command("/bin/sh");
-    let script = format!(r#"ulimit -f {blocks}; exec "$0" run -d -- "$@""#);
-    shell.args(["-c", &script]).arg(harness.program()).args(arguments).output().unwrap()
+/// Starts a command where no file may become larger than this.
+fn start_below_limit(harness: &Harness, bytes: u64, arguments: &[&str]) -> std::process::Output {
+    let mut limited = harness.command("prlimit");
+    limited.arg(format!("--fsize={bytes}")).arg(harness.program()).args(arguments).output().unwrap()
 }
 
 #[test]
 fn where_files_may_hardly_grow_no_session_is_started() {
     let harness = harness();
-    for blocks in [0, 1, 64, 1024] {
-        let refused = start_below_limit(&harness, blocks, &["true"]);
+    for bytes in [0, 1024, 64 * 1024, 16 * MIB - 1] {
+        let refused = start_below_limit(&harness, bytes, &["run", "-d", "--", "true"]);
         let complaint = String::from_utf8(refused.stderr).unwrap();
-        assert_eq!(refused.status.code(), Some(125), "with {blocks}: {complaint}");
-        assert!(complaint.contains("raise the limit with ulimit -f"), "with {blocks}: {complaint}");
+        assert_eq!(refused.status.code(), Some(125), "with {bytes}: {complaint}");
+        assert!(complaint.contains("raise the limit with ulimit -f"), "with {bytes}: {complaint}");
     }
     assert!(harness.ls().is_empty());
 }
@@ -331,7 +330,8 @@ fn where_files_may_hardly_grow_no_session_is_started() {
 #[test]
 fn output_that_a_limit_on_the_size_of_files_stops_is_said_to_be_paused_and_the_session_can_be_ended() {
     let harness = harness();
-    let started = start_below_limit(&harness, 40_960, &[&harness.misbehave(), "print=60000000", "forever"]);
+    let misbehave = harness.misbehave();
+    let started = start_below_limit(&harness, 16 * MIB, &["run", "-d", "--", &misbehave, "print=30000000", "forever"]);
     let id = String::from_utf8(started.stdout).unwrap();
     let session = harness.session(id.trim_end());
     let alarm = until_held(&session, "limit on the size of files");
@@ -340,5 +340,22 @@ fn output_that_a_limit_on_the_size_of_files_stops_is_said_to_be_paused_and_the_s
     assert_eq!(until_held(&session, "limit on the size of files"), alarm);
     let stopped = harness.run(&["stop", session.id()]).exits(0).stdout;
     assert!(stopped.contains("limit on the size of files"), "{stopped}");
-    assert_eq!(length(&session) % (512 * 40_960), 0, "the file has all that it could hold");
+    assert_eq!(length(&session), 16 * MIB);
+}
+
+#[test]
+fn output_that_does_not_fit_below_such_a_limit_is_reported_as_lost_wherever_the_end_is_reported() {
+    let harness = harness();
+    let misbehave = harness.misbehave();
+    let beyond = 100_000;
+    let print = format!("print={}", 16 * MIB + beyond);
+    let output = start_below_limit(&harness, 16 * MIB, &["run", "--name", "much", "--", &misbehave, &print]);
+    assert_eq!((output.status.code(), output.stdout.len() as u64), (Some(0), 16 * MIB));
+    let lost = format!("its last {beyond} bytes of output are lost");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains(&lost), "{told}");
+    for words in [&["wait", "much"][..], &["show", "much"]] {
+        let told = harness.run(words).exits(0).stdout;
+        assert!(told.contains(&lost), "{told}");
+    }
 }

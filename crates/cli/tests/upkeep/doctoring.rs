@@ -67,6 +67,21 @@ fn a_copy_in_the_archive_is_named_and_nothing_is_written_into_it() {
 }
 
 #[test]
+fn a_renamed_folder_is_not_taken_for_a_copy() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let renamed = session.path().with_file_name("abcd2345");
+    std::fs::rename(session.path(), &renamed).unwrap();
+    let found = problems(&harness);
+    let [(what, remedy)] = &found[..] else { panic!("{found:?}") };
+    assert!(what.contains(session.id()) && !remedy.contains("purge"), "{found:?}");
+    assert!(harness.command("sh").args(["-c", remedy]).status().unwrap().success());
+    assert_eq!(problems(&harness), []);
+    harness.run(&["show", session.id()]).exits(0);
+}
+
+#[test]
 fn an_exit_that_was_not_observed_is_reported_and_recorded_by_the_named_command() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);

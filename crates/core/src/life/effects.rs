@@ -54,6 +54,9 @@ pub enum Effect {
 /// The name under which a stop is noted that was requested by a signal to the session's helpers.
 pub const SYSTEM: &str = "the system";
 
+/// How an alarm about output that could not be written ends.
+pub const OUTPUT_LOST: &str = "of output are lost";
+
 /// What a keeper reports of an agent whose input and output are gone, because both helpers that held them were killed
 /// at once.
 pub const CONNECTION_LOST: &str = "holder and keeper were killed at once, and the agent's input and output with them";

@@ -23,7 +23,7 @@ mod state;
 mod stop_steps;
 
 pub use agent_facts::event_of;
-pub use effects::{CONNECTION_LOST, Effect, SYSTEM};
+pub use effects::{CONNECTION_LOST, Effect, OUTPUT_LOST, SYSTEM};
 pub use limits::{BUDGET, BY, Reached};
 pub use state::{
     AutomaticRuns, Continues, Conversation, EndSteps, Fed, Given, Handover, Held, Interrupt, Keepers, LongLine, Mail,

@@ -5,6 +5,7 @@ use super::fix::Fix;
 use super::helpers::Helper;
 use super::{Finding, quoted};
 use crate::error::Result;
+use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::StoreError;
 use ostler_store::archive_file;
@@ -16,6 +17,7 @@ use ostler_sys::socket;
 use ostler_sys::threads::parallel;
 use ostler_view::live_views::Live;
 use ostler_view::look::{Depth, look_to};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many sessions a thread takes at a time.
@@ -70,31 +72,35 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
     if let Some(live) = live {
         live.save();
     }
+    let twice: HashSet<SessionId> = copies(&places).map(|both| both[0].id).collect();
     for (place, look) in looks {
         match look {
+            // What is in the archive under the id of another session is reported as that.
+            Ok((..)) if place.archived && twice.contains(&place.id) => ended += 1,
             Ok((is_ended, found)) => {
                 *(if is_ended { &mut ended } else { &mut running }) += 1;
                 findings.extend(found);
             }
             // Purged or moved while we looked.
             Err(_) if !place.path.exists() => {}
-            Err(error) => findings.push(damaged(place, &error)),
+            Err(error) => findings.push(damaged(home, place, &error)),
         }
     }
-    findings.extend(copies(&places));
+    findings.extend(copies(&places).map(two_with_one_id));
     findings.insert(0, Finding::fine(format!("sessions: {running} running, {ended} ended")));
     Ok((findings, kept.into_iter().flatten().collect()))
 }
 
 /// Sessions whose id another folder has as well. The places are sorted by their ids. A session that was archived while
 /// the places were listed is in the list twice, and only once on the disk.
-fn copies(places: &[Place]) -> impl Iterator<Item = Finding> {
-    let twice = |both: &&[Place]| both[0].id == both[1].id && both.iter().all(|place| place.path.exists());
-    places.windows(2).filter(twice).map(|both| {
-        let what =
-            format!("two sessions have the id {}: {} and {}", both[0].id, quoted(&both[0].path), quoted(&both[1].path));
-        Finding::problem(what, "one of the two is a copy; move it away")
-    })
+fn copies(places: &[Place]) -> impl Iterator<Item = &[Place]> {
+    places.windows(2).filter(|both| both[0].id == both[1].id && both.iter().all(|place| place.path.exists()))
+}
+
+fn two_with_one_id(both: &[Place]) -> Finding {
+    let paths = both.iter().map(|place| quoted(&place.path)).collect::<Vec<_>>().join(" and ");
+    let what = format!("two sessions have the id {}: {paths}", both[0].id);
+    Finding::problem(what, "one of the two is a copy; move it away")
 }
 
 /// The damaged files of a packed session. Every file is read, which lists do not do.
@@ -106,10 +112,15 @@ fn damaged_files(place: &Place) -> Option<Finding> {
     (!files.is_empty()).then(|| Finding::problem(what, remedy))
 }
 
-fn damaged(place: &Place, error: &StoreError) -> Finding {
+fn damaged(home: &Home, place: &Place, error: &StoreError) -> Finding {
     let id = place.id;
     match error {
-        StoreError::Of { error, .. } => damaged(place, error),
+        StoreError::Of { error, .. } => damaged(home, place, error),
+        // Without the original this is not a copy: the folder was renamed, and has the only conversation.
+        StoreError::Copy { id: original, .. } if !matches!(home.place_of(*original), Ok(Some(_))) => Finding::problem(
+            format!("{id} is the folder of session {original} under another name"),
+            format!("mv {} {}", quoted(&place.path), quoted(&place.path.with_file_name(original.as_str()))),
+        ),
         StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Copy { .. } => Finding::problem(
             format!("{id} is damaged: {error}"),
             format!("check {}, then delete it: ostler purge {id}", quoted(&place.path)),

@@ -9,7 +9,8 @@ use crate::control::{self, Order};
 use crate::handles::{self, Handles};
 use ostler_core::event::Event;
 use ostler_core::fact::Verdict;
-use ostler_core::life::{Effect, Message};
+use ostler_core::life::{Effect, Message, OUTPUT_LOST};
+use ostler_core::limits::counted;
 use ostler_core::outcome::judge;
 use ostler_core::record::{Channel, Ending, Mode, RequestKind, Speaks, Tty};
 use ostler_store::folder::{Folder, RunFolder};
@@ -306,7 +307,8 @@ impl Keeper {
                 }
             };
             let lost = self.output.waiting(&self.handles)?;
-            self.note(Event::Alarm { text: format!("{why}; its last {lost} bytes of output are lost") })?;
+            let lost = counted(lost, "byte", "bytes");
+            self.note(Event::Alarm { text: format!("{why}; its last {lost} {OUTPUT_LOST}") })?;
         }
         self.settle_hold()?;
         self.understand()?;

@@ -8,6 +8,7 @@ use crate::ui::money::dollars;
 use crate::ui::style::Style;
 use crate::ui::time::duration;
 use ostler_core::fact::Tokens;
+use ostler_core::life::OUTPUT_LOST;
 use ostler_core::outcome::{Kind, Outcome, Saved, Source};
 use ostler_core::view::View;
 
@@ -22,7 +23,8 @@ pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
     // command cannot have explained what ostler has decided, for example that it never starts.
     let explained = outcome.exit_code.is_some() && outcome.source != Source::Ostler;
     let plain = outcome.kind == Kind::Succeeded || !style.colour && explained;
-    let silent = !converses(view) && plain && outcome.left.is_empty();
+    let whole = !outcome.cause.ends_with(OUTPUT_LOST);
+    let silent = !converses(view) && plain && whole && outcome.left.is_empty();
     if !silent {
         // Errors are ignored: when standard error is gone, there is no place to report them.
         let _ = err(summary(view, outcome, style, told).as_bytes());
@@ -68,7 +70,8 @@ fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> 
         facts.extend((!session.is_empty()).then(|| format!("session: {session}")));
     }
     let mut text = format!("\n{verdict}  {}\n", facts.join(" · "));
-    if outcome.kind != Kind::Succeeded && told != Some(outcome.cause.as_str()) {
+    if (outcome.kind != Kind::Succeeded || outcome.cause.ends_with(OUTPUT_LOST)) && told != Some(outcome.cause.as_str())
+    {
         text.push_str(&format!("  {}\n", printable(&outcome.cause)));
     }
     for process in &outcome.left {

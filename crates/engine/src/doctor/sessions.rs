@@ -117,7 +117,7 @@ fn damaged(home: &Home, place: &Place, error: &StoreError) -> Finding {
     match error {
         StoreError::Of { error, .. } => damaged(home, place, error),
         // Without the original this is not a copy: the folder was renamed, and has the only conversation.
-        StoreError::Copy { id: original, .. } if !matches!(home.place_of(*original), Ok(Some(_))) => Finding::problem(
+        StoreError::Copy { id: original, .. } if matches!(home.place_of(*original), Ok(None)) => Finding::problem(
             format!("{id} is the folder of session {original} under another name"),
             format!("mv {} {}", quoted(&place.path), quoted(&place.path.with_file_name(original.as_str()))),
         ),

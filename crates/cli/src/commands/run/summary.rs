@@ -23,8 +23,7 @@ pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
     // command cannot have explained what ostler has decided, for example that it never starts.
     let explained = outcome.exit_code.is_some() && outcome.source != Source::Ostler;
     let plain = outcome.kind == Kind::Succeeded || !style.colour && explained;
-    let whole = !outcome.cause.ends_with(OUTPUT_LOST);
-    let silent = !converses(view) && plain && whole && outcome.left.is_empty();
+    let silent = !converses(view) && plain && !has_lost_output(outcome) && outcome.left.is_empty();
     if !silent {
         // Errors are ignored: when standard error is gone, there is no place to report them.
         let _ = err(summary(view, outcome, style, told).as_bytes());
@@ -36,6 +35,10 @@ pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
 fn converses(view: &View) -> bool {
     view.native_id.is_some()
         || ostler_engine::installed::find(&view.agent).is_some_and(|agent| agent.name() != "command")
+}
+
+fn has_lost_output(outcome: &Outcome) -> bool {
+    outcome.cause.ends_with(OUTPUT_LOST)
 }
 
 fn used(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Vec<String> {
@@ -70,8 +73,7 @@ fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> 
         facts.extend((!session.is_empty()).then(|| format!("session: {session}")));
     }
     let mut text = format!("\n{verdict}  {}\n", facts.join(" · "));
-    if (outcome.kind != Kind::Succeeded || outcome.cause.ends_with(OUTPUT_LOST)) && told != Some(outcome.cause.as_str())
-    {
+    if (outcome.kind != Kind::Succeeded || has_lost_output(outcome)) && told != Some(outcome.cause.as_str()) {
         text.push_str(&format!("  {}\n", printable(&outcome.cause)));
     }
     for process in &outcome.left {
